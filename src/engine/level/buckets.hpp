@@ -83,6 +83,13 @@ class buckets {
   found_slot first_with(bucket b, std::uint32_t hits, std::uint64_t key_word) const noexcept;
   template <class Visit>
   void for_each_resident(bucket b, Visit&& visit) const;
+  std::uint64_t key_word_of(bucket b, int index) const noexcept {
+    return load(m_, slot_of(b, index).key);
+  }
+  bool have_one_key(const live_record& a, const live_record& b) const {
+    return a.key_word == b.key_word && same_key<Kind>(m_, p_, a, b);
+  }
+  void prefetch_named(const slot& at) const noexcept { prefetch_record(p_, load(m_, at.value)); }
   std::uint64_t hash_of_slot(std::uint64_t key_word) const noexcept {
     if constexpr (Kind::in_slot) return word_hash(key_word, seeds_);
     else return key_word;
@@ -90,13 +97,6 @@ class buckets {
   std::string fault_of(const live_record& r) const {
     return durahash::fault_of<Kind>(m_, p_, seeds_, r, Kind::hash);
   }
-
-  // a key's buckets
-  template <class OnMatch>
-  void look_everywhere(const levels_view<M>& v, const candidates& s, bucket_reads& seen,
-                       OnMatch&& on_match) const;
-  bool unchanged(const bucket_reads& seen) const noexcept;
-  unsigned copies_of(const levels_view<M>& v, const candidates& s, const resident& r) const;
 
   // new items
   slot* store_slot(bucket b, int index, std::uint64_t key_word, std::uint8_t tag,
@@ -109,12 +109,6 @@ class buckets {
 
  private:
   bytes16 tags_of(bucket b) const noexcept;
-  template <class OnMatch>
-  bool look(unsigned n, bucket b, const candidates& s, bucket_reads& seen,
-            OnMatch&& on_match) const;
-  template <class OnMatch>
-  void look_in_many(const levels_view<M>& v, const candidates& s, bucket_reads& seen,
-                    OnMatch& on_match) const;
 
   pool<M>& p_;
   M& m_;
@@ -183,91 +177,6 @@ void buckets<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
     visit(
         resident{{hash_of_slot(key_word), key_word, load(m_, slot_of(b, index).value)}, b, index});
   }
-}
-
-// ----------------------------------------------------------------------------------- a key's buckets
-
-/// Looks at a bucket, the n-th on the way. Calls on_match(bucket, state, slot, n) for each slot
-/// that has the key word, until that says true.
-template <medium M, class Kind>
-template <class OnMatch>
-[[gnu::always_inline]] inline bool buckets<M, Kind>::look(unsigned n, bucket b, const candidates& s,
-                                                          bucket_reads& seen,
-                                                          OnMatch&& on_match) const {
-  bucket_state state = state_of(b);
-  seen.seen[n] = {b.state, state.word};
-  seen.looked |= 1u << n;
-  for (std::uint32_t hits = match(b, s.tag) & state.tokens(); hits != 0;) {
-    int index = take_lowest(hits);
-    if (load(m_, slot_of(b, index).key) == s.key_word && on_match(b, state, index, n)) return true;
-  }
-  return false;
-}
-
-/// Looks at the key's buckets in search order: the n-th on the way is in the level v.level_of(n),
-/// at the place n % 2. Calls on_match as above.
-template <medium M, class Kind>
-template <class OnMatch>
-[[gnu::always_inline]] inline void buckets<M, Kind>::look_everywhere(const levels_view<M>& v,
-                                                                     const candidates& s,
-                                                                     bucket_reads& seen,
-                                                                     OnMatch&& on_match) const {
-  if (v.count != 2) [[unlikely]]
-    return look_in_many(v, s, seen, on_match);
-  const level_view& first = v.at[v.bottom_first];
-  const level_view& then = v.at[!v.bottom_first];
-  bucket a = first.bucket_of(s.place[0]), b = first.bucket_of(s.place[1]);
-  __builtin_prefetch(b.state);
-  if (look(0, a, s, seen, on_match) || look(1, b, s, seen, on_match)) return;
-  bool all = v.bottom_first || !v.filtered;
-  if ((all || seen.state(0).admits(s.filter_class)) &&
-      look(2, then.bucket_of(s.place[0]), s, seen, on_match))
-    return;
-  if (all || seen.state(1).admits(s.filter_class))
-    look(3, then.bucket_of(s.place[1]), s, seen, on_match);
-}
-
-/// While the table changes its size.
-template <medium M, class Kind>
-template <class OnMatch>
-[[gnu::noinline]] void buckets<M, Kind>::look_in_many(const levels_view<M>& v, const candidates& s,
-                                                      bucket_reads& seen, OnMatch& on_match) const {
-  bucket_state above[2];
-  unsigned read_above[2] = {max_levels, max_levels};  // the level that `above` is of
-  for (unsigned n = 0; n < 2 * v.count; ++n) {
-    unsigned level = v.level_of(n), which = n % 2;
-    if (read_above[which] + 1 == level && v.under_previous(level) &&
-        !above[which].admits(s.filter_class))
-      continue;
-    if (look(n, v.at[level].bucket_of(s.place[which]), s, seen, on_match)) return;
-    if (v.bottom_first && level == 0) continue;  // what lies below the bottom counts
-    above[which] = seen.state(n);
-    read_above[which] = level;
-  }
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool buckets<M, Kind>::unchanged(
-    const bucket_reads& seen) const noexcept {
-  auto same = [&](unsigned n) __attribute__((always_inline)) {
-    return (seen.looked >> n & 1) == 0 || load(m_, *seen.seen[n].where) == seen.seen[n].state;
-  };
-  bool all = same(0) && same(1) && same(2) && same(3);
-  for (unsigned n = 4; all && seen.looked >> n != 0; ++n) all = same(n);
-  return all;
-}
-
-/// How many of the record's places hold its key.
-template <medium M, class Kind>
-unsigned buckets<M, Kind>::copies_of(const levels_view<M>& v, const candidates& s,
-                                     const resident& r) const {
-  unsigned copies = 0;
-  for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t place : s.place)
-      for_each_resident(v.at[i].bucket_of(place), [&](const resident& other) {
-        copies += other.key_word == r.key_word && same_key<Kind>(m_, p_, other, r);
-      });
-  return copies;
 }
 
 // --------------------------------------------------------------------------------------- new items

@@ -1,6 +1,7 @@
 // Level hashing: verifies every invariant over every byte that is reachable, and tells figures.
 #pragma once
 
+#include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
@@ -76,7 +77,7 @@ void checker<Table>::check_record(unsigned index, std::uint64_t n, const residen
     if (here[which] && v_.under_previous(index) &&
         !t_.buckets_.state_of(v_.at[index - 1].bucket_of(s.place[which])).admits(s.filter_class))
       violated_(name_of_bucket(l, n) + ": a search for a key ends before it gets here");
-  if (t_.buckets_.copies_of(v_, s, r) > 1) ++doubled_;
+  if (copies_of(t_.buckets_, v_, s, r) > 1) ++doubled_;
   if (std::string fault = t_.buckets_.fault_of(r); !fault.empty())
     violated_(name_of_bucket(l, n) + ": " + fault);
   if constexpr (!kind::in_slot) check_cell(l, n, r);
@@ -110,14 +111,14 @@ void table<M, Kind>::describe(table_stats& stats) {
       free_beside += buckets_.free_slot(buckets_.state_of(b)) >= 0;
       candidates s = second_maps_.candidates_of(r.hash, r.key_word);
       bucket_reads seen, all;
-      buckets_.look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) {
+      look_everywhere(buckets_, v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) {
         return where == r.where && slot == r.slot;
       });
       hit_buckets += static_cast<unsigned>(std::popcount(seen.looked));
       ++s.tag;  // another key with these places
       s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
-      buckets_.look_everywhere(v, s, all,
-                               [](bucket, bucket_state, int, unsigned) { return false; });
+      look_everywhere(buckets_, v, s, all,
+                      [](bucket, bucket_state, int, unsigned) { return false; });
       miss_buckets += static_cast<unsigned>(std::popcount(all.looked));
     });
   };

@@ -3,14 +3,27 @@
 // A reader notes the state of each bucket that it looks at. What it found counts if the bucket's
 // state is still the same behind the value; that it found nothing counts if all states are still
 // the same, and the levels: then there was a moment at which all of them were as they were read.
-//
-// Two of the paper's four buckets are mostly enough: the filter in a bucket tells whether the one
-// below can hold the record (L3).
 #pragma once
 
+#include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up(key_type key, const levels_view& v,
+                                                           const level_view& in) const noexcept
+    -> target_type {
+  std::uint64_t hash = Kind::hash(key, seeds_);
+  std::uint64_t m = mixed(hash);
+  target_type t;  // word by word: so that all of it stays in registers
+  t.place[0] = hash, t.place[1] = second_maps_.of(m)(hash);
+  t.key_word = Kind::key_word(key, hash);
+  t.tag = tag_of(m), t.filter_class = class_of(m);
+  t.levels = &v;
+  t.at[0] = in.bucket_of(t.place[0]), t.at[1] = in.bucket_of(t.place[1]);
+  return t;
+}
 
 /// One look, inlined; a read that a writer disturbed, or that must be made durable
 /// first, searches. All that is slow is a tail call, so that this needs no frame.
@@ -36,7 +49,7 @@ template <class Read>
 
 template <medium M, class Kind>
 template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer(const home_look& l, key_type key,
+[[gnu::always_inline]] inline status table<M, Kind>::answer(const look_type& l, key_type key,
                                                             Read read) {
   const levels_view& v = *l.levels;
   if (!v.is_pair) [[unlikely]]
@@ -123,7 +136,7 @@ status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
     probed outcome = probed::miss;
     std::optional<value_type> value;
     bool same = false;
-    buckets_.look_everywhere(v, s, seen, [&](bucket b, bucket_state state, int slot, unsigned) {
+    look_everywhere(buckets_, v, s, seen, [&](bucket b, bucket_state state, int slot, unsigned) {
       std::uint64_t value_word = load(m_, buckets_.slot_of(b, slot).value);
       same = buckets_.state_of(b) == state;
       if constexpr (!Kind::in_slot) {
@@ -137,7 +150,7 @@ status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
       }
       return true;
     });
-    if (outcome == probed::miss) same = buckets_.unchanged(seen);
+    if (outcome == probed::miss) same = unchanged(buckets_, seen);
     if (!same || &levels_.now() != &v) continue;
     if (outcome == probed::damaged) return status::damaged;
     settle_for_reader(v, s, seen);
@@ -171,66 +184,20 @@ void table<M, Kind>::settle_for_reader(const levels_view& v, const candidates& s
 
 // ----------------------------------------------------------------------------------------- batches
 
-/// Calls ask(address) for what the buckets in the top lead to: the slots that they name, or the
-/// buckets below; with `rooms` also for the slot that a new record may get.
-template <medium M, class Kind>
-template <class Ask>
-[[gnu::always_inline]] inline void table<M, Kind>::look_ahead(const target_type& t,
-                                                              const level_view& then,
-                                                              std::uint64_t always_admits,
-                                                              bool rooms, first_look& seen,
-                                                              Ask&& ask) const {
-  const bucket at_a = t.at[0], at_b = t.at[1];
-  const bytes16 tag = in_each_byte(t.tag);
-  const bucket_state a = buckets_.state_of(at_a);
-  const std::uint32_t in_a = buckets_.match(at_a, tag) & a.tokens();
-  const bucket_state b = buckets_.state_of(at_b);
-  const std::uint32_t in_b = buckets_.match(at_b, tag) & b.tokens();
-  seen.state[0] = a.word, seen.state[1] = b.word;
-  seen.hits = in_a | in_b << 16;
-  if (seen.hits != 0) {
-    const bucket found = in_a != 0 ? at_a : at_b;
-    return ask(&buckets_.slot_of(found, std::countr_zero(in_a != 0 ? in_a : in_b)));
-  }
-  const unsigned filter_class = t.filter_class;
-  if (bucket_state{a.word | b.word | always_admits}.admits(filter_class)) {
-    seen.hits = first_look::below;
-    if (bucket_state{a.word | always_admits}.admits(filter_class))
-      ask(then.bucket_of(t.place[0]).state);
-    if (bucket_state{b.word | always_admits}.admits(filter_class))
-      ask(then.bucket_of(t.place[1]).state);
-  }
-  if (!rooms) return;
-  const std::uint32_t free_a = ~a.tokens() & buckets_.shape.all_tokens;
-  const std::uint32_t free_b = ~b.tokens() & buckets_.shape.all_tokens;
-  const bool second = std::popcount(free_a) < std::popcount(free_b);
-  if ((free_a | free_b) != 0)
-    ask(&buckets_.slot_of(second ? at_b : at_a, std::countr_zero(second ? free_b : free_a)));
-}
-
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::look_at(std::span<const key_type> keys,
-                                                           home_look* looks) const noexcept {
+                                                           look_type* looks) const noexcept {
   const levels_view& v = levels_.now();
   for (std::size_t i = 0; i < keys.size(); ++i) {
     static_cast<target_type&>(looks[i]) = look_up(keys[i], v, v.searched[0]);
     for (bucket b : looks[i].at) __builtin_prefetch(b.state);
   }
-  for (home_look& l : std::span(looks, keys.size()))
-    look_ahead(
-        l, v.searched[1], v.always_admits, false, l,
+  for (look_type& l : std::span(looks, keys.size()))
+    look_ahead_of(
+        buckets_, l, v.searched[1], v.always_admits, false, l,
         [](const void* at) __attribute__((always_inline)) { __builtin_prefetch(at); });
   if constexpr (!Kind::in_slot)
-    for (const home_look& l : std::span(looks, keys.size())) ask_for_record(l, l);
-}
-
-/// That which the buckets in the top name.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::ask_for_record(
-    const target_type& t, const first_look& seen) const noexcept {
-  found_slot at = buckets_.first_with(t.at[0], seen.in_first(), t.key_word);
-  if (at.there == nullptr) at = buckets_.first_with(t.at[1], seen.in_second(), t.key_word);
-  if (at.there != nullptr) prefetch_record(p_, load(m_, at.there->value));
+    for (const look_type& l : std::span(looks, keys.size())) ask_for_record(buckets_, l, l);
 }
 
 }  // namespace durahash::level

@@ -12,6 +12,7 @@
 #include "engine/level/drain.hpp"
 #include "engine/level/grow.hpp"
 #include "engine/level/salvage.hpp"
+#include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 #include "engine/settings.hpp"
 
@@ -276,7 +277,7 @@ bool recovery<Table>::remove_copies(bucket moving) {
   bool refused = false;
   t_.buckets_.for_each_resident(moving, [&](const resident& r) {
     const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
-    if (t_.buckets_.copies_of(v, s, r) < 2) return;
+    if (copies_of(t_.buckets_, v, s, r) < 2) return;
     if (M::planted("level-a-record-stays-twice")) return;
     if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
     if (t_.p_.read_only()) {

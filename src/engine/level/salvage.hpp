@@ -2,6 +2,7 @@
 #pragma once
 
 #include "engine/level/check.hpp"
+#include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
@@ -67,7 +68,7 @@ std::string salvager<Table>::fault_of(const level_view& l, std::uint64_t index, 
   using kind = typename Table::kind;
   if (std::string why = t_.buckets_.fault_of(r); !why.empty()) return why;
   if (l.number(s.place[0]) != index && l.number(s.place[1]) != index) return "it is out of place";
-  if (t_.buckets_.copies_of(v_, s, r) > 1) return "its key is there twice";
+  if (copies_of(t_.buckets_, v_, s, r) > 1) return "its key is there twice";
   if (!kind::in_slot && !t_.heap_.adopt(r.value_word, record_at(m_, t_.p_, r.value_word)->bytes()))
     return "its bytes are another's";
   return {};

@@ -67,6 +67,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class>
   friend class shrinking;
   template <class>
+  friend class staging;
+  template <class>
   friend class stretch_reader;
 
  public:
@@ -108,107 +110,71 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
   using read_guard = typename frame::read_guard;
-  static constexpr unsigned look_after = 8, look_every = 256;  // changes of a stripe; stripes
 
-  using drain = level::drain<M>;
   using levels_view = level::levels_view<M>;
-  using locked = level::locked<M>;
-  using locked_home = level::locked_home<M>;
-  using home_look = level::home_look<M>;
   using target_type = level::target<M>;
-  using unit_type = locked;
-  using look_type = home_look;
-  using home_type = locked_home;
+  using unit_type = level::locked<M>;
+  using look_type = level::home_look<M>;
+  using home_type = level::locked_home<M>;
   using change = level::change<M, Kind>;
   using group = level::group<M, Kind>;
-  enum class probed : std::uint8_t { hit, miss, damaged };
   using stretch = level::stretch;
 
-  // places
-  [[gnu::always_inline]] target_type look_up(key_type key, const levels_view& v,
-                                             const level_view& in) const noexcept {
-    std::uint64_t hash = Kind::hash(key, seeds_);
-    std::uint64_t m = mixed(hash);
-    target_type t;  // word by word: so that all of it stays in registers
-    t.place[0] = hash, t.place[1] = second_maps_.of(m)(hash);
-    t.key_word = Kind::key_word(key, hash);
-    t.tag = tag_of(m), t.filter_class = class_of(m);
-    t.levels = &v;
-    t.at[0] = in.bucket_of(t.place[0]), t.at[1] = in.bucket_of(t.place[1]);
-    return t;
-  }
   // find.hpp
-  void ask_for_record(const target_type& t, const first_look& seen) const noexcept;
+  target_type look_up(key_type key, const levels_view& v, const level_view& in) const noexcept;
   template <class Read>
-  status answer(const home_look& l, key_type key, Read read);
+  status answer(const look_type& l, key_type key, Read read);
   template <class Read>
   status answer_below(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
                       Read read);
   template <class Read>
   status answer_miss(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
                      Read read);
-  void look_at(std::span<const key_type> keys, home_look* looks) const noexcept;
+  void look_at(std::span<const key_type> keys, look_type* looks) const noexcept;
   template <class Read>
   status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
                     found_slot at, key_type key, Read read);
   status search_long(key_type key, any_reader<value_type> read);
   void settle_for_reader(const levels_view& v, const candidates& s, const bucket_reads& seen);
-  template <class Ask>
-  void look_ahead(const target_type& t, const level_view& then, std::uint64_t always_admits,
-                  bool rooms, first_look& seen, Ask&& ask) const;
 
   // iteration.hpp
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
-  locked lock_unit(const candidates& s, key_type = {});
-  locked_home lock_home(const target_type& t) const noexcept;
-  bool is_settled(const locked& l, const target_type& t) const noexcept;
-  held_pair held_by(const locked& l) const noexcept;
-  static held_pair held_by(const locked_home& l) noexcept { return held_pair(*l.low, *l.high); }
+  unit_type lock_unit(const candidates& s, key_type = {});
+  home_type lock_home(const target_type& t) const noexcept;
+  bool is_settled(const unit_type& l, const target_type& t) const noexcept;
+  held_pair held_by(const unit_type& l) const noexcept;
+  static held_pair held_by(const home_type& l) noexcept { return held_pair(*l.low, *l.high); }
   template <class Decide>
-  staged stage_home(const locked& l, const target_type& t, key_type key, Decide& decide, change& c,
-                    status& answer, flushed& started);
-  staged stage_new(const locked& l, const target_type& t, bucket_state first, bucket_state second,
-                   key_type key, value_type value, change& c, status& answer, flushed& started);
-  void settle(const locked& l) {
-    for (stripe_index stripe : l.stripe) stripes_.settle_inherited(*l.levels, stripe);
-  }
-  lookup walk(const levels_view& v, key_type key, const candidates& s) const;
-  bool make_way(const locked& l, const candidates& s);
-  status make_room(const locked& full, const candidates& s, int round);
+  staged stage_home(const unit_type& l, const target_type& t, key_type key, Decide& decide,
+                    change& c, status& answer, flushed& started);
+  staged stage_new(const unit_type& l, const target_type& t, bucket_state first,
+                   bucket_state second, key_type key, value_type value, change& c, status& answer,
+                   flushed& started);
+  void settle(const unit_type& l);
+  bool make_way(const unit_type& l, const candidates& s);
+  status make_room(const unit_type& full, const candidates& s, int round);
   status finish_write(const candidates& s, const change& c, status answer);
   status look_behind(bool at_the_table, status answer);
   template <class Decide>
-  staged stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
+  staged stage(unit_type& l, const candidates& s, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
-  staged stage_insert(const locked& l, const levels_view& v, key_type key, const candidates& s,
-                      value_type value, change& c, status& answer, flushed& started);
-  staged stage_update(const lookup& at, key_type key, const candidates& s, value_type value,
-                      change& c, status& answer, flushed& started);
-  void stage_removal(const levels_view& v, const lookup& at, const candidates& s, change& c) const;
-  bool find_room(const levels_view& v, const candidates& s, unsigned& level, unsigned& which) const;
   ordered payload_order(const change& c) const;
-  [[gnu::always_inline]] flushed flush_payload(const change& c) const {
-    return buckets_.flush_item(c.lines);
-  }
-  durable fence_payloads(flushed started) {
-    return fence(m_, std::move(started), "level.write.payload");
-  }
+  flushed flush_payload(const change& c) const;
+  durable fence_payloads(flushed started);
   [[gnu::always_inline]] void begin(const change& c) noexcept { stripes_.begin(c.stripe); }
   flushed publish_change(const change& c, ordered payload);
   durable fence_words(flushed started) { return fence(m_, std::move(started), "level.write.done"); }
-  [[gnu::always_inline]] void end(change& c, const durable& done) {
-    stripes_.end(c.stripe, done);
-    finish(c);
-  }
+  void end(change& c, const durable& done);
   void finish(change& c);
-  void update_logged(slot& old, std::uint64_t value_word, change& c, flushed started);
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   bool ends_before(const group& g, const target_type& t) const;
-  static locked& unit_in(group& g, std::size_t n, const candidates&) noexcept { return g.keys[n]; }
+  static unit_type& unit_in(group& g, std::size_t n, const candidates&) noexcept {
+    return g.keys[n];
+  }
   void finish_group(group& g, std::size_t taken);
 
   // grow.hpp, shrink.hpp

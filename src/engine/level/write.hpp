@@ -17,6 +17,8 @@
 #include "engine/level/balance.hpp"
 #include "engine/level/drain.hpp"
 #include "engine/level/move.hpp"
+#include "engine/level/search.hpp"
+#include "engine/level/stage.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
@@ -34,12 +36,12 @@ template <medium M, class Kind>
 
 /// Both stripes of a key, in order. Its buckets in the top level are asked for on the way.
 template <medium M, class Kind>
-auto table<M, Kind>::lock_unit(const candidates& s, key_type) -> locked {
+auto table<M, Kind>::lock_unit(const candidates& s, key_type) -> unit_type {
   while (true) {  // ends: each further round means that the table changed its size
     const levels_view& v = levels_.now();
     for (std::uint64_t place : s.place)
       prefetch_for_write(v.at[v.first_open].bucket_of(place).state);
-    locked l{&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
+    unit_type l{&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
     for (stripe_index stripe : l.stripe) prefetch_for_write(&stripes_.lock_of(stripe));
     stripes_.lock_of(std::min(l.stripe[0], l.stripe[1])).lock();
     stripes_.lock_of(std::max(l.stripe[0], l.stripe[1])).lock();
@@ -49,15 +51,21 @@ auto table<M, Kind>::lock_unit(const candidates& s, key_type) -> locked {
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::held_by(const locked& l) const noexcept
+[[gnu::always_inline]] inline auto table<M, Kind>::held_by(const unit_type& l) const noexcept
     -> held_pair {
   return held_pair(stripes_.lock_of(l.stripe[0]), stripes_.lock_of(l.stripe[1]));
+}
+
+/// What a process that died left of them is durable.
+template <medium M, class Kind>
+inline void table<M, Kind>::settle(const unit_type& l) {
+  for (stripe_index stripe : l.stripe) stripes_.settle_inherited(*l.levels, stripe);
 }
 
 /// As lock_unit, of the levels that are known: whether they are still the same is_settled says.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
-    -> locked_home {
+    -> home_type {
   const levels_view& v = *t.levels;
   const stripe_index first = v.stripe_of(t.place[0]), second = v.stripe_of(t.place[1]);
   spin_lock *low = &stripes_.lock_of(first), *high = &stripes_.lock_of(second);
@@ -68,7 +76,7 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const locked& l,
+[[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const unit_type& l,
                                                               const target_type& t) const noexcept {
   return &levels_.now() == t.levels && t.levels->is_pair && stripes_.settled(l.stripe[0]) &&
          stripes_.settled(l.stripe[1]);
@@ -76,7 +84,7 @@ template <medium M, class Kind>
 
 /// A movement may have freed a slot, or somebody has put other levels there.
 template <medium M, class Kind>
-bool table<M, Kind>::make_way(const locked& l, const candidates& s) {
+bool table<M, Kind>::make_way(const unit_type& l, const candidates& s) {
   const levels_view& v = *l.levels;
   return movement<table>(*this, v).make_way(l, s) || &v != &levels_.now();
 }
@@ -104,7 +112,7 @@ template <medium M, class Kind>
 /// in the top is left to them.
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const locked& l,
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const unit_type& l,
                                                                 const target_type& t, key_type key,
                                                                 Decide& decide, change& c,
                                                                 status& answer, flushed& started) {
@@ -164,7 +172,7 @@ template <class Decide>
 /// In the less loaded of the two buckets in the top.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_new(
-    const locked& l, const target_type& t, bucket_state first, bucket_state second, key_type key,
+    const unit_type& l, const target_type& t, bucket_state first, bucket_state second, key_type key,
     value_type value, change& c, status& answer, flushed& started) {
   const bool which = std::popcount(second.tokens()) < std::popcount(first.tokens());
   const bucket_state state = which ? second : first;
@@ -187,28 +195,15 @@ template <medium M, class Kind>
 
 // ------------------------------------------------------------------------------------ the long way
 
-template <medium M, class Kind>
-auto table<M, Kind>::walk(const levels_view& v, key_type key, const candidates& s) const -> lookup {
-  bucket where{};
-  int index = -1;
-  unsigned found = 0;
-  bucket_reads seen;
-  buckets_.look_everywhere(v, s, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
-    if (!names_key<Kind>(m_, p_, load(m_, buckets_.slot_of(b, slot).value), key)) return false;
-    where = b, index = slot, found = n;
-    return true;
-  });
-  return {where, index, v.level_of(found), found % 2};
-}
-
 /// The levels are read under the locks: one that goes stays what it is until they are released.
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
-                           status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(unit_type& l, const candidates& s, key_type key, Decide& decide,
+                           change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
-  const levels_view& v = *(l.levels = &levels_.now());
-  lookup at = walk(v, key, s);
+  l.levels = &levels_.now();
+  staging<table> steps(*this, l, s, c, answer, started);
+  const lookup at = steps.walk(key);
   std::optional<value_type> present;
   if (at.found() &&
       !(present = frame::replaceable(load(m_, buckets_.slot_of(at.where, at.slot).value), key, c)))
@@ -217,84 +212,20 @@ auto table<M, Kind>::stage(locked& l, const candidates& s, key_type key, Decide&
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
   c.stripe = l.stripe[at.found() ? at.which : 0];
-  if (!may_set<Decide> || wanted.act == act::remove)
-    return stage_removal(v, at, s, c), staged::ready;
-  if (at.found()) return stage_update(at, key, s, wanted.value, c, answer, started);
-  return stage_insert(l, v, key, s, wanted.value, c, answer, started);
+  if (!may_set<Decide> || wanted.act == act::remove) return steps.remove(at);
+  return at.found() ? steps.update(at, key, wanted.value) : steps.insert(key, wanted.value);
+}
+
+// ------------------------------------------------------------------------------------- the commit
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) const {
+  return buckets_.flush_item(c.lines);
 }
 
 template <medium M, class Kind>
-auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_type key,
-                                  const candidates& s, value_type value, change& c, status& answer,
-                                  flushed& started) -> staged {
-  unsigned level = 0, which = 0;
-  if (!find_room(v, s, level, which)) return staged::no_room;
-  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
-  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
-  c.stripe = l.stripe[which];
-  c.where = v.at[level].bucket_of(s.place[which]);
-  bucket_state state = buckets_.state_of(c.where);
-  const int index = buckets_.free_slot(state);
-  c.filled = &buckets_.slot_of(c.where, index);
-  c.lines = filters_.fill(v, level, s, which, index, *value_word);
-  c.apart = c.lines.any() || !Kind::in_slot;
-  c.next = state.with_tokens(state.tokens() | 1u << index);
-  c.records = 1;
-  return staged::ready;
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidates& s,
-                                  value_type value, change& c, status& answer, flushed& started)
-    -> staged {
-  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
-  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
-  slot& old = buckets_.slot_of(at.where, at.slot);
-  c.where = at.where;
-  c.apart = !Kind::in_slot;
-  bucket_state state = buckets_.state_of(at.where);
-  int other = buckets_.free_slot(state);
-  if (in_place_) {
-    c.value = &old.value;
-    c.value_word = *value_word;
-    return staged::ready;
-  }
-  if (other < 0)
-    return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
-  c.filled = &buckets_.slot_of(at.where, other);
-  c.lines.slot_apart = buckets_.store_slot(at.where, other, s, *value_word);
-  c.apart = c.lines.any() || !Kind::in_slot;
-  if (M::planted("level-two-tokens-in-two-stores"))
-    store(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
-  c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
-  return staged::ready;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::stage_removal(const levels_view& v, const lookup& at, const candidates& s,
-                                   change& c) const {
-  bucket_state state = buckets_.state_of(at.where);
-  c.where = at.where;
-  c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
-  c.records = -1;
-  if (v.under_previous(at.level))
-    c.levels = &v, c.level = at.level, c.place = s.place[at.which], c.filter_class = s.filter_class;
-}
-
-/// The less loaded of the key's buckets in the largest level that has room there (§3.1).
-template <medium M, class Kind>
-bool table<M, Kind>::find_room(const levels_view& v, const candidates& s, unsigned& level,
-                               unsigned& which) const {
-  for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
-    int load[2];
-    for (unsigned n = 0; n < 2; ++n)
-      load[n] = std::popcount(buckets_.state_of(v.at[candidate].bucket_of(s.place[n])).tokens() &
-                              buckets_.shape.all_tokens);
-    level = candidate;
-    which = load[1] < load[0];
-    if (load[which] < static_cast<int>(buckets_.shape.slots)) return true;
-  }
-  return false;
+inline durable table<M, Kind>::fence_payloads(flushed started) {
+  return fence(m_, std::move(started), "level.write.payload");
 }
 
 /// Why a payload that was not flushed needs no fence of its own.
@@ -316,44 +247,19 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::end(change& c, const durable& done) {
+  stripes_.end(c.stripe, done);
+  finish(c);
+}
+
+// changes of a stripe; stripes
+inline constexpr unsigned look_after = 8, look_every = 256;
+
+template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::finish(change& c) {
   if (c.records != 0) stripes_.add_records(c.stripe, c.records);
   if (c.levels != nullptr) filters_.drop_class(*c.levels, c.level, c.place, c.filter_class);
   c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
-}
-
-// ----------------------------------------------------------------------------------- logged update
-
-/// The paper's update in a full bucket (§3.3). The log has the new value, not the old one: a reader
-/// may be given the new one as soon as it is visible.
-///   1  COMMIT: slot, key and new value logged, with a checksum, durably
-///      crash after: recovery stores the new value
-///   2  the value word stored, durably: the log goes, and readers do not look at it
-///   3  the checksum cleared, durably: a later update must not be undone
-template <medium M, class Kind>
-void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& c,
-                                   flushed started) {
-  std::scoped_lock lock(intents_.lock_of(c.stripe));
-  intent& d = intents_.of(c.stripe);
-  std::uint64_t at = p_.offset_of(&old), key = load(m_, old.key);
-  store(m_, d.logged_slot, at);
-  store(m_, d.logged_key, key);
-  store(m_, d.logged_value, value_word);
-  ordered payload =
-      Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot))
-                    : after(fence(m_, std::move(started), "level.log.payload"));
-  // COMMIT: the value changes
-  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload),
-                           "level.log.commit");
-  stripes_.begin(c.stripe);
-  durable replaced =
-      publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
-  stripes_.end(c.stripe, replaced);
-  if (!M::planted("level-a-log-is-never-cleared")) [[maybe_unused]]
-    durable cleared =
-        publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
-  finish(c);
-  frame::retire_replaced(c);
 }
 
 // ------------------------------------------------------------------------------------------ groups
@@ -366,12 +272,12 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
   const levels_view& v = levels_.now();
   [[maybe_unused]] first_look seen[group_size];
   for (std::size_t i = 0; i < keys.size(); ++i)
-    look_ahead(
-        targets[i], v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
+    look_ahead_of(
+        buckets_, targets[i], v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
         seen[Kind::in_slot ? 0 : i],
         [](const void* at) __attribute__((always_inline)) { prefetch_for_write(at); });
   if constexpr (!Kind::in_slot)
-    for (std::size_t i = 0; i < keys.size(); ++i) ask_for_record(targets[i], seen[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) ask_for_record(buckets_, targets[i], seen[i]);
 }
 
 template <medium M, class Kind>
@@ -384,7 +290,7 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
   std::size_t count = 1;
   for (; count < keys.size(); ++count) {
     const candidates& s = targets[count];
-    locked& l = g.keys[count] = {&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
+    unit_type& l = g.keys[count] = {&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
     const std::size_t before = g.locks.count();
     bool all = true;
     for (stripe_index stripe : l.stripe) {
