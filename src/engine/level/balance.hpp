@@ -38,7 +38,7 @@ template <class Table>
 double balance<Table>::load_of(const level_view& l) {
   constexpr unsigned buckets = 32;
   int tokens = 0;
-  std::uint64_t at = t_.looks_.fetch_add(1, std::memory_order_relaxed);
+  std::uint64_t at = t_.levels_.looks.fetch_add(1, std::memory_order_relaxed);
   for (unsigned n = 0; n < buckets; ++n) {
     const bucket b = l.bucket_of(mixed(at * buckets + n + 1));
     tokens += std::popcount(t_.buckets_.state_of(b).tokens() & t_.buckets_.shape.all_tokens);
@@ -65,7 +65,7 @@ void balance<Table>::look_around() {
       t_.levels_.switch_to(growth(t_).plan(t_.levels_.present(), false, false));
   }
   if (load > nearly_full) growth(t_).prepare_ahead();
-  if (!is_too_large(*v, load) || t_.shrinking_.exchange(true)) return;
+  if (!is_too_large(*v, load) || t_.levels_.shrinking.exchange(true)) return;
   // this object may be gone by then
   auto begin = [&t = t_](const background&) { balance(t).begin_to_shrink(); };
   if (!worth_a_thread(t_.buckets_.shape.level_bytes(v->at[0].log2), at_once_bytes + 1) ||
@@ -78,8 +78,9 @@ template <class Table>
 bool balance<Table>::is_too_large(const typename Table::levels_view& v, double load) {
   constexpr double nearly_empty = 0.125;
   const std::uint64_t switches = t_.levels_.switches();
-  const bool too_often = switches * switches / 64 > t_.looks_.load(std::memory_order_relaxed);
-  return load <= nearly_empty && !too_often && v.at[0].log2 > t_.first_log2_ && t_.counted() &&
+  const bool too_often =
+      switches * switches / 64 > t_.levels_.looks.load(std::memory_order_relaxed);
+  return load <= nearly_empty && !too_often && v.at[0].log2 > t_.how_.first_log2 && t_.counted() &&
          t_.size() * 8 <= t_.slots();
 }
 
@@ -93,7 +94,7 @@ void balance<Table>::begin_to_shrink() {
     }
     drainer(t_).start_helper();
   });
-  t_.shrinking_ = false;
+  t_.levels_.shrinking = false;
 }
 
 }  // namespace durahash::level

@@ -140,8 +140,8 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"positive_probe_mean", mean(hit_buckets)},
                    {"negative_probe_mean", mean(miss_buckets)},
                    {"movements", static_cast<double>(movements_.load())},
-                   {"expansions", static_cast<double>(expansions_.load())},
-                   {"shrinks", static_cast<double>(shrinks_.load())},
+                   {"expansions", static_cast<double>(levels_.expansions.load())},
+                   {"shrinks", static_cast<double>(levels_.shrinks.load())},
                    {"rehashed", static_cast<double>(rehashed_.load())}};
 }
 

@@ -38,10 +38,10 @@ void describer<Table>::each_part() {
              into.name = "root";
              into.add("levels", std::uint64_t{now_.count});
              into.add("slots_per_bucket", std::uint64_t{t_.buckets_.shape.slots});
-             into.add("in_place", t_.in_place_);
-             into.add("bottom_to_top", t_.bottom_to_top_);
-             into.add("dynamic", t_.dynamic_);
-             into.add("helper", t_.helper_);
+             into.add("in_place", t_.how_.in_place);
+             into.add("bottom_to_top", t_.how_.bottom_to_top);
+             into.add("dynamic", t_.how_.dynamic);
+             into.add("helper", t_.how_.helper);
            });
   each_intent();
   for (unsigned i = 0; i < now_.count; ++i) each_part_of_level(i);

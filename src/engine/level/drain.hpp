@@ -77,7 +77,7 @@ bool drainer<Table>::next(drain& d) {
 /// With the setting `helper`, a level that goes is drained in the background, too.
 template <class Table>
 void drainer<Table>::start_helper() {
-  if (!t_.helper_ || t_.levels_.now().draining == nullptr) return;
+  if (!t_.how_.helper || t_.levels_.now().draining == nullptr) return;
   // this object is gone by then
   t_.background_.submit([&t = t_](const background& self) {
     for (drain* d = t.levels_.now().draining;

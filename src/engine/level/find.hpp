@@ -5,6 +5,7 @@
 // the same, and the levels: then there was a moment at which all of them were as they were read.
 #pragma once
 
+#include "engine/level/answer.hpp"
 #include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 
@@ -26,7 +27,7 @@ template <medium M, class Kind>
 }
 
 /// One look, inlined; a read that a writer disturbed, or that must be made durable
-/// first, searches. All that is slow is a tail call, so that this needs no frame.
+/// first, searches.
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::get(key_type key, Read read) {
@@ -34,94 +35,37 @@ template <class Read>
   [[maybe_unused]] const read_guard guard = reading();
   const levels_view& v = levels_.now();
   const target_type t = look_up(key, v, v.searched[0]);
+  answering say(*this, t, key, read);
   if (!v.is_pair) [[unlikely]]
-    return frame::search(key, read);
+    return say.search();
   const bucket a = t.at[0], b = t.at[1];
   __builtin_prefetch(b.state);
   const bucket_state in_a = buckets_.state_of(a);
   if (const found_slot at = buckets_.find_in(a, in_a, t); at.there != nullptr)
-    return answer_hit(v, t.place[0], a, in_a, at, key, read);
+    return say.hit(t.place[0], a, in_a, at);
   const bucket_state in_b = buckets_.state_of(b);
   if (const found_slot at = buckets_.find_in(b, in_b, t); at.there != nullptr)
-    return answer_hit(v, t.place[1], b, in_b, at, key, read);
-  return answer_below(t, in_a, in_b, key, read);
+    return say.hit(t.place[1], b, in_b, at);
+  return say.below(in_a, in_b);
 }
 
 template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const look_type& l, key_type key,
                                                             Read read) {
-  const levels_view& v = *l.levels;
-  if (!v.is_pair) [[unlikely]]
-    return frame::search(key, read);
+  answering say(*this, l, key, read);
+  if (!l.levels->is_pair) [[unlikely]]
+    return say.search();
   const std::uint64_t key_word = Kind::key_word(key, l.place[0]);
   const bucket_state in_a{l.state[0]}, in_b{l.state[1]};
-  if (l.hits == 0) return answer_miss(l, in_a, in_b, key, read);
+  if (l.hits == 0) return say.miss(in_a, in_b);
   if (const found_slot at = buckets_.first_with(l.at[0], l.in_first(), key_word);
       at.there != nullptr)
-    return answer_hit(v, l.place[0], l.at[0], in_a, at, key, read);
+    return say.hit(l.place[0], l.at[0], in_a, at);
   if (const found_slot at = buckets_.first_with(l.at[1], l.in_second(), key_word);
       at.there != nullptr)
-    return answer_hit(v, l.place[1], l.at[1], in_b, at, key, read);
-  return answer_below(l, in_a, in_b, key, read);
-}
-
-/// Behind the first two buckets, which do not have the key.
-template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer_below(const target_type& t,
-                                                                  bucket_state in_a,
-                                                                  bucket_state in_b, key_type key,
-                                                                  Read read) {
-  const levels_view& v = *t.levels;
-  const bucket a = t.at[0], b = t.at[1];
-  if (bucket_state{in_a.word | in_b.word | v.always_admits}.admits(t.filter_class)) {
-    bucket c = a, d = b;  // or those in the other level
-    bucket_state in_c = in_a, in_d = in_b;
-    if (bucket_state{in_a.word | v.always_admits}.admits(t.filter_class)) {
-      c = v.searched[1].bucket_of(t.place[0]), in_c = buckets_.state_of(c);
-      if (const found_slot at = buckets_.find_in(c, in_c, t); at.there != nullptr)
-        return answer_hit(v, t.place[0], c, in_c, at, key, read);
-    }
-    if (bucket_state{in_b.word | v.always_admits}.admits(t.filter_class)) {
-      d = v.searched[1].bucket_of(t.place[1]), in_d = buckets_.state_of(d);
-      if (const found_slot at = buckets_.find_in(d, in_d, t); at.there != nullptr)
-        return answer_hit(v, t.place[1], d, in_d, at, key, read);
-    }
-    if (!buckets_.is_still(c, in_c) || !buckets_.is_still(d, in_d)) [[unlikely]]
-      return frame::search(key, read);
-  }
-  return answer_miss(t, in_a, in_b, key, read);
-}
-
-template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer_miss(const target_type& t,
-                                                                 bucket_state in_a,
-                                                                 bucket_state in_b, key_type key,
-                                                                 Read read) {
-  const levels_view& v = *t.levels;
-  if (!buckets_.is_still(t.at[0], in_a) || !buckets_.is_still(t.at[1], in_b) ||
-      &levels_.now() != &v || !stripes_.settled(v.stripe_of(t.place[0])) ||
-      !stripes_.settled(v.stripe_of(t.place[1]))) [[unlikely]]
-    return frame::search(key, read);
-  return status::not_found;
-}
-
-/// What a record says is durable if its bucket's stripe is settled, whatever the other place's is.
-template <medium M, class Kind>
-template <class Read>
-[[gnu::always_inline]] inline status table<M, Kind>::answer_hit(const levels_view& v,
-                                                                std::uint64_t place, bucket b,
-                                                                bucket_state state, found_slot at,
-                                                                key_type key, Read read) {
-  const std::optional<value_type> value =
-      value_for_key<Kind>(m_, p_, load(m_, at.there->value), key);
-  if (!value || !buckets_.is_still(b, state) || &levels_.now() != &v ||
-      !stripes_.settled(v.stripe_of(place))) [[unlikely]]
-    return frame::search(key, read);
-  read(*value);
-  return status::ok;
+    return say.hit(l.place[1], l.at[1], in_b, at);
+  return say.below(in_a, in_b);
 }
 
 template <medium M, class Kind>
@@ -153,32 +97,10 @@ status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
     if (outcome == probed::miss) same = unchanged(buckets_, seen);
     if (!same || &levels_.now() != &v) continue;
     if (outcome == probed::damaged) return status::damaged;
-    settle_for_reader(v, s, seen);
+    stripes_.settle_for_reader(v, s, seen);
     if (outcome == probed::miss) return status::not_found;
     read(*value);
     return status::ok;
-  }
-}
-
-/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
-/// away (L7).
-template <medium M, class Kind>
-void table<M, Kind>::settle_for_reader(const levels_view& v, const candidates& s,
-                                       const bucket_reads& seen) {
-  if constexpr (unsettled<M>::needed) {
-    bool publishing = false;
-    for (std::uint64_t place : s.place) {
-      stripe_index stripe = v.stripe_of(place);
-      stripes_.settle_inherited(v, stripe);
-      publishing |= !stripes_.settled(stripe);
-    }
-    if (!publishing) return;
-    flushed started;
-    for (std::uint32_t looked = seen.looked; looked != 0;)
-      started +=
-          flush(m_, buckets_.bytes_of(seen.where(static_cast<unsigned>(take_lowest(looked)))),
-                "level.settle.buckets");
-    [[maybe_unused]] durable done = fence(m_, std::move(started), "level.settle.all");
   }
 }
 

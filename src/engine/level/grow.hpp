@@ -76,7 +76,7 @@ status growth<Table>::add(std::span<const new_level> made, bool drain_largest) {
     if (!whole) fill(now.back(), l.every);
     places.push_back(std::move(*place));
   }
-  levels_view& planned = plan(std::move(now), drain_largest, t_.dynamic_ && !drain_largest);
+  levels_view& planned = plan(std::move(now), drain_largest, t_.how_.dynamic && !drain_largest);
   if (!t_.p_.may_change()) return status::io_error;
   for (std::size_t n = 0; n < made.size(); ++n) {
     [[maybe_unused]] durable done =
@@ -159,7 +159,7 @@ status growth<Table>::expand_to(unsigned log2) {
   const bool one = log2 == t_.levels_.now().at[0].log2 + 1;
   const new_level made[] = {{log2 - 1, new_bucket}, {log2, one ? new_bucket : bucket_state{}}};
   const status added = add(std::span(made).subspan(one ? 1 : 0));
-  if (added == status::ok) t_.expansions_.fetch_add(1, std::memory_order_relaxed);
+  if (added == status::ok) t_.levels_.expansions.fetch_add(1, std::memory_order_relaxed);
   return added;
 }
 

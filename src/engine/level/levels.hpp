@@ -35,6 +35,10 @@ class levels {
   }
   std::uint64_t switches() const noexcept { return switches_.load(std::memory_order_relaxed); }
 
+  // asked for now and then, and told
+  std::atomic<bool> shrinking{false};  // is about to
+  std::atomic<std::uint64_t> looks{0}, expansions{0}, shrinks{0};
+
   /// Guards all that changes the set of levels; taken before stripes' locks.
   turn_mutex& changing() noexcept { return changing_; }
 

@@ -71,6 +71,7 @@ struct level_view {
     return {first, offset, log2, 64 - log2, 64 - log2 - bytes_log2, ~low_bits(bytes_log2)};
   }
   std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
+  std::size_t bucket_bytes() const noexcept { return std::size_t{1} << (shift - byte_shift); }
   /// Of those buckets whose numbers begin with so many bits.
   std::size_t bytes_of_part(unsigned bits) const noexcept {
     return std::size_t{1} << (64 - byte_shift - bits);

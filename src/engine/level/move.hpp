@@ -39,7 +39,7 @@ template <class Table>
 bool movement<Table>::make_way(const typename Table::unit_type& l, const candidates& s) {
   unsigned top = v_.first_open, bottom = top + 1;
   return move_from(l, s, top, top) || move_from(l, s, bottom, bottom) ||
-         (t_.bottom_to_top_ && move_from(l, s, bottom, top));
+         (t_.how_.bottom_to_top && move_from(l, s, bottom, top));
 }
 
 template <class Table>

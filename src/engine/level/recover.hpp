@@ -83,11 +83,7 @@ template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
       buckets_(p, seeds_),
-      in_place_(p.block().settings[setting::in_place] != 0),
-      bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0),
-      dynamic_(p.block().settings[setting::dynamic] != 0),
-      helper_(p.block().settings[setting::helper] != 0),
-      first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
+      how_(choices::of(p.block().settings)),
       second_maps_({M::planted("level-places-of-another-day") ? seeds_.flip + p.root().sequence
                                                               : seeds_.flip,
                     seeds_.multiply, seeds_.spread},
@@ -150,7 +146,7 @@ error recovery<Table>::recover(bool restored) {
   if (!found_.empty()) t_.levels_.switch_to(growth(t_).plan(found_, drain_largest_, false));
   if (error e = make_levels(); e.code != status::ok) return e;
   if (!finish_updates() || !remove_copies()) return unsound();
-  if (t_.dynamic_ && t_.levels_.now().count > 1 && balance(t_).favours_bottom(t_.levels_.now()))
+  if (t_.how_.dynamic && t_.levels_.now().count > 1 && balance(t_).favours_bottom(t_.levels_.now()))
     t_.levels_.switch_to(growth(t_).plan(t_.levels_.present(), drain_largest_, true));
   return {status::ok, {}};
 }
@@ -209,7 +205,8 @@ template <class Table>
 error recovery<Table>::make_levels() {
   if (t_.p_.read_only() || found_.size() >= 2) return {status::ok, {}};
   const bool is_new = found_.empty();
-  const unsigned top = is_new ? t_.first_log2_ : std::min(found_.back().log2 + 1, level_sizes - 1);
+  const unsigned top =
+      is_new ? t_.how_.first_log2 : std::min(found_.back().log2 + 1, level_sizes - 1);
   const new_level made[] = {{top - 1, {}}, {top, is_new ? bucket_state{} : new_bucket}};
   const status added = growth(t_).add(std::span(made).subspan(is_new ? 0 : 1));
   if (added != status::ok) return Table::not_created(path_, added, "levels");

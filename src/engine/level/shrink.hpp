@@ -43,7 +43,7 @@ status shrinking<Table>::begin() {
   const new_level below{v.at[0].log2 - 2, {}};
   if (status added = growth(t_).add({&below, 1}, true); added != status::ok) return added;
   mark(v.at[0], draining);
-  t_.shrinks_.fetch_add(1, std::memory_order_relaxed);
+  t_.levels_.shrinks.fetch_add(1, std::memory_order_relaxed);
   return status::ok;
 }
 

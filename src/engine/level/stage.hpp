@@ -97,7 +97,7 @@ staged staging<Table>::update(const lookup& at, key_type key, value_type value) 
   c_.apart = !kind::in_slot;
   bucket_state state = t_.buckets_.state_of(at.where);
   int other = t_.buckets_.free_slot(state);
-  if (t_.in_place_) {
+  if (t_.how_.in_place) {
     c_.value = &old.value;
     c_.value_word = *value_word;
     return staged::ready;

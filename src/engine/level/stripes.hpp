@@ -59,6 +59,7 @@ class stripes {
     unsettled_.end(s, done);
   }
   void settle_inherited(const levels_view<M>& v, stripe_index s);
+  void settle_for_reader(const levels_view<M>& v, const candidates& s, const bucket_reads& seen);
 
   // counts
   stripe_state& operator[](stripe_index s) const noexcept { return states_[s]; }
@@ -114,6 +115,28 @@ void stripes<M>::settle_inherited(const levels_view<M>& v, stripe_index s) {
           flush(m_, extent{v.at[i].bucket_of(place).state, v.at[i].bytes_of_part(v.stripe_bits)},
                 "level.inherit.buckets");
     unsettled_.take_over(s, fence(m_, std::move(started), "level.inherit.all"));
+  }
+}
+
+/// What a reader has seen, and a crash could still undo, is made durable before the reader gives it
+/// away (L7).
+template <medium M>
+void stripes<M>::settle_for_reader(const levels_view<M>& v, const candidates& s,
+                                   const bucket_reads& seen) {
+  if constexpr (unsettled<M>::needed) {
+    bool publishing = false;
+    for (std::uint64_t place : s.place) {
+      stripe_index stripe = v.stripe_of(place);
+      settle_inherited(v, stripe);
+      publishing |= !settled(stripe);
+    }
+    if (!publishing) return;
+    flushed started;
+    for (std::uint32_t looked = seen.looked; looked != 0;) {
+      const bucket b = seen.where(static_cast<unsigned>(take_lowest(looked)));
+      started += flush(m_, extent{b.state, v.at[0].bucket_bytes()}, "level.settle.buckets");
+    }
+    [[maybe_unused]] durable done = fence(m_, std::move(started), "level.settle.all");
   }
 }
 

@@ -29,7 +29,6 @@
 #include "engine/frame/frame.hpp"
 #include "engine/level/buckets.hpp"
 #include "engine/level/filters.hpp"
-#include "engine/level/format.hpp"
 #include "engine/level/intents.hpp"
 #include "engine/level/levels.hpp"
 #include "engine/level/operation.hpp"
@@ -46,6 +45,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
+  template <class, class>
+  friend class answering;
   template <class>
   friend class balance;
   template <class>
@@ -106,9 +107,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
-      frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::counted, frame::count_once;
+  using frame::background_, frame::reading, frame::await_count, frame::count_once;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_;
   using read_guard = typename frame::read_guard;
 
   using levels_view = level::levels_view<M>;
@@ -124,18 +124,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   target_type look_up(key_type key, const levels_view& v, const level_view& in) const noexcept;
   template <class Read>
   status answer(const look_type& l, key_type key, Read read);
-  template <class Read>
-  status answer_below(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
-                      Read read);
-  template <class Read>
-  status answer_miss(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
-                     Read read);
   void look_at(std::span<const key_type> keys, look_type* looks) const noexcept;
-  template <class Read>
-  status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
-                    found_slot at, key_type key, Read read);
   status search_long(key_type key, any_reader<value_type> read);
-  void settle_for_reader(const levels_view& v, const candidates& s, const bucket_reads& seen);
 
   // iteration.hpp
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
@@ -172,9 +162,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   bool ends_before(const group& g, const target_type& t) const;
-  static unit_type& unit_in(group& g, std::size_t n, const candidates&) noexcept {
-    return g.keys[n];
-  }
+  static unit_type& unit_in(group& g, std::size_t n, const candidates&) noexcept;
   void finish_group(group& g, std::size_t taken);
 
   // grow.hpp, shrink.hpp
@@ -197,31 +185,25 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void each_part_of_table(part_visitor& v);
 
   buckets<M, Kind> buckets_;
-  bool in_place_, bottom_to_top_, dynamic_, helper_;
-  unsigned first_log2_;
+  const choices how_;
   second_maps second_maps_;
   filters<M, Kind> filters_;
   level::stripes<M> stripes_;
   level::levels<M> levels_;
   level::intents<M> intents_;
   prepared_level<M> prepared_;
-  std::atomic<bool> shrinking_{false};
-  std::atomic<std::uint64_t> looks_{0};
   // records that a crash left twice in a pool that is only read
   std::uint64_t doubled_ = 0;
-  std::atomic<std::uint64_t> movements_{0}, expansions_{0}, shrinks_{0}, rehashed_{0};
+  std::atomic<std::uint64_t> movements_{0}, rehashed_{0};
 };
 
 }  // namespace durahash::level
 
-#include "engine/level/balance.hpp"
 #include "engine/level/check.hpp"
 #include "engine/level/describe.hpp"
-#include "engine/level/drain.hpp"
 #include "engine/level/find.hpp"
 #include "engine/level/grow.hpp"
 #include "engine/level/iteration.hpp"
-#include "engine/level/move.hpp"
 #include "engine/level/recover.hpp"
 #include "engine/level/shrink.hpp"
 #include "engine/level/write.hpp"

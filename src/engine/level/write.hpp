@@ -152,7 +152,7 @@ template <class Decide>
   c.stripe = l.of(which != 0);
   c.where = where;
   if (may_set<Decide> && wanted.act == act::set) {
-    if (!in_place_) [[unlikely]]
+    if (!how_.in_place) [[unlikely]]
       return staged::look_further;
     const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
     if (!made) [[unlikely]]
@@ -316,6 +316,12 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::ends_before(const group& g,
                                                                const target_type& t) const {
   return g.shares_stripe(t) && g.meets(levels_.now(), t);
+}
+
+template <medium M, class Kind>
+inline auto table<M, Kind>::unit_in(group& g, std::size_t n, const candidates&) noexcept
+    -> unit_type& {
+  return g.keys[n];
 }
 
 template <medium M, class Kind>
