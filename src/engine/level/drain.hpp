@@ -106,18 +106,19 @@ status drainer<Table>::all() {
 /// Returns false when some record finds no place.
 template <class Table>
 bool drainer<Table>::drain_bucket(drain& d, std::uint64_t index) {
+  Table& t = t_;
   while (true) {  // ends: each further round has a record less in the bucket, or other levels
-    const levels_view* v = &t_.levels_.now();
+    const levels_view* v = &t.levels_.now();
     stripe_index stripe = v->stripe_of(place_with(index, d.log2));
     bool empty;
     {
-      std::scoped_lock lock(t_.stripes_.lock_of(stripe));
-      if (t_.levels_.now().stripe_bits != v->stripe_bits) continue;
-      v = &t_.levels_.now();
+      std::scoped_lock lock(t.stripes_.lock_of(stripe));
+      if (t.levels_.now().stripe_bits != v->stripe_bits) continue;
+      v = &t.levels_.now();
       if (v->draining != &d) return true;  // called off
-      if (!t_.p_.may_change()) return false;
-      t_.stripes_.settle_inherited(*v, stripe);
-      empty = bucket_movement<Table>::move_all(t_, *v, v->drained(d), index, stripe);
+      if (!t.p_.may_change()) return false;
+      t.stripes_.settle_inherited(*v, stripe);
+      empty = bucket_movement<Table>::move_all(t, *v, v->drained(d), index, stripe);
     }
     if (empty || Table::medium_type::planted("level-rehash-never-fails")) return true;
     if (!move_out(d, index)) return false;

@@ -119,11 +119,12 @@ template <class Table>
   const slot& at = buckets.slot_of(bucket_, index);
   const std::uint64_t key_word = load(m_, at.key), hash = buckets.hash_of_slot(key_word);
   const std::uint64_t place = t_.second_maps_.place_beside(here_, hash);
-  for (const target_level *l = open_, *end = open_ + open_count_; l != end; ++l) {
-    if (v_.under_previous(l->level) &&
-        !buckets.state_of(v_.at[l->level - 1].bucket_of(place)).admits(class_of(mixed(hash))))
+  for (unsigned i = 0; i < open_count_; ++i) {
+    const target_level& l = open_[i];
+    if (v_.under_previous(l.level) &&
+        !buckets.state_of(v_.at[l.level - 1].bucket_of(place)).admits(class_of(mixed(hash))))
       continue;
-    const auto n = l->first + static_cast<unsigned>(place >> l->shift & l->mask);
+    const auto n = l.first + static_cast<unsigned>(place >> l.shift & l.mask);
     const std::uint32_t free = ~next_[n].tokens() & buckets.shape.all_tokens;
     if (free == 0) continue;
     const slot* apart =

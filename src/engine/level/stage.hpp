@@ -13,7 +13,7 @@ class staging {
  public:
   staging(Table& t, const typename Table::unit_type& l, const candidates& s,
           typename Table::change& c, status& answer, flushed& started) noexcept
-      : t_(t), m_(t.m_), v_(*l.levels), l_(l), s_(s), c_(c), answer_(answer), started_(started) {}
+      : t_(t), l_(l), s_(s), c_(c), answer_(answer), started_(started) {}
 
   lookup walk(typename Table::key_type key) const;
   staged insert(typename Table::key_type key, typename Table::value_type value);
@@ -30,8 +30,6 @@ class staging {
   void update_logged(slot& old, std::uint64_t value_word);
 
   Table& t_;
-  M& m_;
-  const typename Table::levels_view& v_;
   const typename Table::unit_type& l_;
   const candidates& s_;
   typename Table::change& c_;
@@ -41,31 +39,34 @@ class staging {
 
 template <class Table>
 lookup staging<Table>::walk(key_type key) const {
+  M& m = t_.m_;
+  const auto& v = *l_.levels;
   bucket where{};
   int index = -1;
   unsigned found = 0;
   bucket_reads seen;
-  look_everywhere(t_.buckets_, v_, s_, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
-    if (!names_key<kind>(m_, t_.p_, load(m_, t_.buckets_.slot_of(b, slot).value), key))
-      return false;
+  look_everywhere(t_.buckets_, v, s_, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
+    if (!names_key<kind>(m, t_.p_, load(m, t_.buckets_.slot_of(b, slot).value), key)) return false;
     where = b, index = slot, found = n;
     return true;
   });
-  return {where, index, v_.level_of(found), found % 2};
+  return {where, index, v.level_of(found), found % 2};
 }
 
 template <class Table>
 staged staging<Table>::insert(key_type key, value_type value) {
+  M& m = t_.m_;
+  const auto& v = *l_.levels;
   unsigned level = 0, which = 0;
   if (!find_room(level, which)) return staged::no_room;
-  auto value_word = new_value_word<kind>(m_, t_.heap_, t_.p_, key, value, started_);
+  auto value_word = new_value_word<kind>(m, t_.heap_, t_.p_, key, value, started_);
   if (!value_word) return answer_ = status::no_space, staged::nothing_to_do;
   c_.stripe = l_.stripe[which];
-  c_.where = v_.at[level].bucket_of(s_.place[which]);
+  c_.where = v.at[level].bucket_of(s_.place[which]);
   bucket_state state = t_.buckets_.state_of(c_.where);
   const int index = t_.buckets_.free_slot(state);
   c_.filled = &t_.buckets_.slot_of(c_.where, index);
-  c_.lines = t_.filters_.fill(v_, level, s_, which, index, *value_word);
+  c_.lines = t_.filters_.fill(v, level, s_, which, index, *value_word);
   c_.apart = c_.lines.any() || !kind::in_slot;
   c_.next = state.with_tokens(state.tokens() | 1u << index);
   c_.records = 1;
@@ -75,11 +76,12 @@ staged staging<Table>::insert(key_type key, value_type value) {
 /// The less loaded of the key's buckets in the largest level that has room there (§3.1).
 template <class Table>
 bool staging<Table>::find_room(unsigned& level, unsigned& which) const {
-  for (unsigned candidate = v_.first_open; candidate < v_.end_open; ++candidate) {
+  const auto& v = *l_.levels;
+  for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
     int load[2];
     for (unsigned n = 0; n < 2; ++n)
       load[n] =
-          std::popcount(t_.buckets_.state_of(v_.at[candidate].bucket_of(s_.place[n])).tokens() &
+          std::popcount(t_.buckets_.state_of(v.at[candidate].bucket_of(s_.place[n])).tokens() &
                         t_.buckets_.shape.all_tokens);
     level = candidate;
     which = load[1] < load[0];
@@ -90,7 +92,8 @@ bool staging<Table>::find_room(unsigned& level, unsigned& which) const {
 
 template <class Table>
 staged staging<Table>::update(const lookup& at, key_type key, value_type value) {
-  auto value_word = new_value_word<kind>(m_, t_.heap_, t_.p_, key, value, started_);
+  M& m = t_.m_;
+  auto value_word = new_value_word<kind>(m, t_.heap_, t_.p_, key, value, started_);
   if (!value_word) return answer_ = status::no_space, staged::nothing_to_do;
   slot& old = t_.buckets_.slot_of(at.where, at.slot);
   c_.where = at.where;
@@ -107,7 +110,7 @@ staged staging<Table>::update(const lookup& at, key_type key, value_type value) 
   c_.lines.slot_apart = t_.buckets_.store_slot(at.where, other, s_, *value_word);
   c_.apart = c_.lines.any() || !kind::in_slot;
   if (M::planted("level-two-tokens-in-two-stores"))
-    store(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
+    store(m, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
   c_.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
   return staged::ready;
 }
@@ -120,37 +123,38 @@ staged staging<Table>::update(const lookup& at, key_type key, value_type value) 
 ///   3  the checksum cleared, durably: a later update must not be undone
 template <class Table>
 void staging<Table>::update_logged(slot& old, std::uint64_t value_word) {
+  M& m = t_.m_;
   std::scoped_lock lock(t_.intents_.lock_of(c_.stripe));
   intent& d = t_.intents_.of(c_.stripe);
-  std::uint64_t at = t_.p_.offset_of(&old), key = load(m_, old.key);
-  store(m_, d.logged_slot, at);
-  store(m_, d.logged_key, key);
-  store(m_, d.logged_value, value_word);
+  std::uint64_t at = t_.p_.offset_of(&old), key = load(m, old.key);
+  store(m, d.logged_slot, at);
+  store(m, d.logged_key, key);
+  store(m, d.logged_value, value_word);
   ordered payload =
       kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot))
-                    : after(fence(m_, std::move(started_), "level.log.payload"));
+                    : after(fence(m, std::move(started_), "level.log.payload"));
   // COMMIT: the value changes
-  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload),
+  durable logged = publish(m, d.logged_check, log_check(at, key, value_word), std::move(payload),
                            "level.log.commit");
   t_.stripes_.begin(c_.stripe);
-  durable replaced =
-      publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
+  durable replaced = publish(m, old.value, value_word, after(std::move(logged)), "level.log.value");
   t_.stripes_.end(c_.stripe, replaced);
   if (!M::planted("level-a-log-is-never-cleared")) [[maybe_unused]]
     durable cleared =
-        publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
+        publish(m, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
   t_.finish(c_);
   t_.retire_replaced(c_);
 }
 
 template <class Table>
 staged staging<Table>::remove(const lookup& at) {
+  const auto& v = *l_.levels;
   bucket_state state = t_.buckets_.state_of(at.where);
   c_.where = at.where;
   c_.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
   c_.records = -1;
-  if (v_.under_previous(at.level))
-    c_.levels = &v_, c_.level = at.level, c_.place = s_.place[at.which],
+  if (v.under_previous(at.level))
+    c_.levels = &v, c_.level = at.level, c_.place = s_.place[at.which],
     c_.filter_class = s_.filter_class;
   return staged::ready;
 }
