@@ -16,12 +16,30 @@ namespace durahash::level {
 /// steps work out stays in registers.
 template <class Table>
 class bucket_movement {
+  // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
+  // large
+  static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
+  struct target_level {
+    unsigned level, shift, first;
+    std::uint64_t mask;
+  };
+  /// Where they may go, and what is to be published there. Apart from all else, which has no
+  /// address then.
+  struct target_list {
+    target_level open[max_levels];
+    bucket where[max_targets];
+    bucket_state next[max_targets];
+    // of the records whose first place is another bucket's
+    stripe_index others[max_slots];
+  };
+
  public:
   /// Returns whether there was room for all of them.
   [[gnu::noinline]] static bool move_all(Table& t, const typename Table::levels_view& v,
                                          const level_view& from, std::uint64_t index,
                                          stripe_index stripe) {
-    bucket_movement m(t, v, from, index, stripe);
+    target_list to;
+    bucket_movement m(t, v, from, index, stripe, to);
     m.widen_filter();
     m.find_targets();
     m.fill_targets();
@@ -33,7 +51,7 @@ class bucket_movement {
  private:
   [[gnu::always_inline]] bucket_movement(Table& t, const typename Table::levels_view& v,
                                          const level_view& from, std::uint64_t index,
-                                         stripe_index stripe) noexcept
+                                         stripe_index stripe, target_list& to) noexcept
       : t_(t),
         m_(t.m_),
         v_(v),
@@ -41,6 +59,7 @@ class bucket_movement {
         index_(index),
         here_(index << from.shift),
         stripe_(stripe),
+        to_(to),
         bucket_(t.buckets_.at(from, index)),
         state_(t.buckets_.state_of(bucket_)) {}
 
@@ -51,31 +70,17 @@ class bucket_movement {
   void commit();
   void refresh_filters();
 
-  // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
-  // large
-  static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
-  struct target_level {
-    unsigned level, shift, first;
-    std::uint64_t mask;
-  };
-
   Table& t_;
   typename Table::medium_type& m_;
   const typename Table::levels_view& v_;
   const level_view& from_;
   const std::uint64_t index_, here_;
   const stripe_index stripe_;
+  target_list& to_;
   const bucket bucket_;
   bucket_state state_;
   flushed started_;
-  // where they may go, and what is to be published there
-  target_level open_[max_levels];
-  bucket where_[max_targets];
-  bucket_state next_[max_targets];
-  unsigned open_count_ = 0, target_count_ = 0;
-  // of the records whose first place is another bucket's
-  stripe_index others_[max_slots];
-  unsigned other_count_ = 0;
+  unsigned open_count_ = 0, target_count_ = 0, other_count_ = 0;
   bool own_ = false;
   std::uint32_t leaving_ = 0, arriving_ = 0;  // tokens; targets
 };
@@ -97,10 +102,10 @@ template <class Table>
     const level_view& l = v_.at[level];
     const unsigned targets = l.log2 > from_.log2 ? 1u << (l.log2 - from_.log2) : 1;
     if (targets > max_targets_of_level) continue;
-    open_[open_count_++] = {level, l.shift, target_count_, targets - 1};
+    to_.open[open_count_++] = {level, l.shift, target_count_, targets - 1};
     for (unsigned n = 0; n < targets; ++n, ++target_count_) {
-      where_[target_count_] = t_.buckets_.at(l, l.number(here_) + n);
-      next_[target_count_] = t_.buckets_.state_of(where_[target_count_]);
+      to_.where[target_count_] = t_.buckets_.at(l, l.number(here_) + n);
+      to_.next[target_count_] = t_.buckets_.state_of(to_.where[target_count_]);
     }
   }
 }
@@ -120,21 +125,21 @@ template <class Table>
   const std::uint64_t key_word = load(m_, at.key), hash = buckets.hash_of_slot(key_word);
   const std::uint64_t place = t_.second_maps_.place_beside(here_, hash);
   for (unsigned i = 0; i < open_count_; ++i) {
-    const target_level& l = open_[i];
+    const target_level& l = to_.open[i];
     if (v_.under_previous(l.level) &&
         !buckets.state_of(v_.at[l.level - 1].bucket_of(place)).admits(class_of(mixed(hash))))
       continue;
     const auto n = l.first + static_cast<unsigned>(place >> l.shift & l.mask);
-    const std::uint32_t free = ~next_[n].tokens() & buckets.shape.all_tokens;
+    const std::uint32_t free = ~to_.next[n].tokens() & buckets.shape.all_tokens;
     if (free == 0) continue;
     const slot* apart =
-        buckets.store_slot(where_[n], std::countr_zero(free), key_word,
+        buckets.store_slot(to_.where[n], std::countr_zero(free), key_word,
                            load(m_, buckets.tag_field(bucket_, index)), load(m_, at.value));
     if (apart != nullptr) started_ += flush_in_line(m_, *apart, "level.drain.slot");
-    next_[n].word |= free & -free;
+    to_.next[n].word |= free & -free;
     arriving_ |= 1u << n, leaving_ |= token;
     if (place == hash) own_ = true;
-    else others_[other_count_++] = v_.stripe_of(hash);
+    else to_.others[other_count_++] = v_.stripe_of(hash);
     return;
   }
 }
@@ -150,12 +155,12 @@ template <class Table>
   flushed tokens;
   for (std::uint32_t arriving = arriving_; arriving != 0;) {
     const int n = take_lowest(arriving);
-    tokens += publish_unfenced(m_, *where_[n].state, next_[n].with_token(0).word,
+    tokens += publish_unfenced(m_, *to_.where[n].state, to_.next[n].with_token(0).word,
                                after_group(written), "level.drain.arrival");
   }
   durable twice = fence(m_, std::move(tokens), "level.drain.arrived");
   if (own_) t_.stripes_.count_moved(stripe_);
-  for (unsigned n = 0; n < other_count_; ++n) t_.stripes_.count_moved(others_[n]);
+  for (unsigned n = 0; n < other_count_; ++n) t_.stripes_.count_moved(to_.others[n]);
   // COMMIT: they have moved
   durable once = publish(m_, *bucket_.state, state_.with_tokens(state_.tokens() & ~leaving_).word,
                          after(std::move(twice)), "level.drain.left");

@@ -326,8 +326,9 @@ inline auto table<M, Kind>::unit_in(group& g, std::size_t n, const candidates&) 
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::finish_group(group& g, std::size_t taken) {
-  if (std::ranges::any_of(g.all(), [](const change& c) { return c.wants_look; }))
-    if_memory_allows([&] { balance<table>(*this).look_around(); });
+  bool wants_look = false;
+  for (const change& c : g.all()) wants_look |= c.wants_look;
+  if (wants_look) if_memory_allows([&] { balance<table>(*this).look_around(); });
   drainer<table>(*this).some(taken);
 }
 
