@@ -1,15 +1,19 @@
 // Level hashing: a level that goes is drained, a bucket at a time, by those who write and by a
 // thread in the background.
 //
-// Its records move together, as far as there is room under the same lock (move_bucket.hpp); those
-// that are left move alone, to any of their places (move.hpp).
+// Its records move together, as far as there is room under the same lock:
+//   1  an intent names the bucket; slots and tags where the records go; flushed, fenced
+//   2  the tokens there, durably
+//      crash: records are there twice; recovery removes those in the named bucket
+//   3  COMMIT: the tokens here removed, durably
+//      crash after: moved
+// Those that are left move alone, to any of their places (move.hpp).
 #pragma once
 
 #include <sched.h>
 
 #include "engine/level/grow.hpp"
 #include "engine/level/move.hpp"
-#include "engine/level/move_bucket.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
@@ -30,11 +34,17 @@ class drainer {
 
   bool next(drain& d);
   bool drain_bucket(drain& d, std::uint64_t index);
+  bool move_together(const levels_view& v, const drain& d, std::uint64_t index,
+                     stripe_index stripe);
   bool move_out(const drain& d, std::uint64_t index);
   bool read_again(resident& r) const;
   bool move_anywhere(const levels_view& v, const typename Table::unit_type& l, const resident& r,
                      const candidates& s, unsigned here);
   void finish(const drain& d);
+
+  // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
+  // large
+  static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
 
   Table& t_;
   typename Table::medium_type& m_;
@@ -118,11 +128,106 @@ bool drainer<Table>::drain_bucket(drain& d, std::uint64_t index) {
       if (v->draining != &d) return true;  // called off
       if (!t.p_.may_change()) return false;
       t.stripes_.settle_inherited(*v, stripe);
-      empty = bucket_movement<Table>::move_all(t, *v, v->drained(d), index, stripe);
+      empty = move_together(*v, d, index, stripe);
     }
     if (empty || Table::medium_type::planted("level-rehash-never-fails")) return true;
     if (!move_out(d, index)) return false;
   }
+}
+
+/// The records of a bucket, as far as there is room in the places under the same lock. Returns
+/// whether that was all.
+template <class Table>
+bool drainer<Table>::move_together(const levels_view& v, const drain& d, std::uint64_t index,
+                                   stripe_index stripe) {
+  Table& t = t_;
+  auto& m = m_;
+  const level_view& from = v.drained(d);
+  const bucket b = t.buckets_.at(from, index);
+  const std::uint64_t here = index << from.shift;
+  bucket_state state = t.buckets_.state_of(b);
+  flushed started;
+  if (v.first_open == 1 && state.tokens() != 0 && state.filter() != new_bucket.filter()) {
+    state = state.next(state.tokens(), new_bucket.filter());  // its records go below it
+    store(m, *b.state, state.word);  // crash: a filter that says too much costs a look
+    started += flush(m, extent_of(*b.state), "level.drain.filter");
+  }
+  // Where they may go: of each level the buckets above this one, or the one below. Those of levels
+  // that are much larger are left to move_out.
+  struct target_level {
+    unsigned level, shift, first;
+    std::uint64_t mask;
+  } open[max_levels];
+  bucket where[max_targets];
+  bucket_state next[max_targets];
+  unsigned open_count = 0, target_count = 0;
+  for (unsigned level = v.first_open; level < v.end_open; ++level) {
+    const level_view& l = v.at[level];
+    const unsigned targets = l.log2 > d.log2 ? 1u << (l.log2 - d.log2) : 1;
+    if (targets > max_targets_of_level) continue;
+    open[open_count++] = {level, l.shift, target_count, targets - 1};
+    for (unsigned n = 0; n < targets; ++n, ++target_count)
+      next[target_count] =
+          t.buckets_.state_of(where[target_count] = t.buckets_.at(l, l.number(here) + n));
+  }
+  // of the records whose first place is another bucket's
+  stripe_index others[max_slots];
+  unsigned other_count = 0;
+  bool own = false;
+  std::uint32_t leaving = 0, arriving = 0;
+  for (std::uint32_t left = state.tokens() & t.buckets_.shape.all_tokens; left != 0;
+       left &= left - 1) {
+    const int slot_index = std::countr_zero(left);
+    const slot& at = t.buckets_.slot_of(b, slot_index);
+    const std::uint64_t key_word = load(m, at.key), hash = t.buckets_.hash_of_slot(key_word);
+    const std::uint64_t place = t.second_maps_.place_beside(here, hash);
+    for (const target_level *l = open, *end = open + open_count; l != end; ++l) {
+      if (v.under_previous(l->level) &&
+          !t.buckets_.state_of(v.at[l->level - 1].bucket_of(place)).admits(class_of(mixed(hash))))
+        continue;
+      const auto n = l->first + static_cast<unsigned>(place >> l->shift & l->mask);
+      const std::uint32_t free = ~next[n].tokens() & t.buckets_.shape.all_tokens;
+      if (free == 0) continue;
+      const slot* apart =
+          t.buckets_.store_slot(where[n], std::countr_zero(free), key_word,
+                                load(m, t.buckets_.tag_field(b, slot_index)), load(m, at.value));
+      if (apart != nullptr) started += flush_in_line(m, *apart, "level.drain.slot");
+      next[n].word |= free & -free;
+      arriving |= 1u << n, leaving |= left & -left;
+      if (place == hash) own = true;
+      else others[other_count++] = v.stripe_of(hash);
+      break;
+    }
+  }
+  if (leaving != 0) {
+    std::scoped_lock lock(t.intents_.lock_of(stripe));
+    intent& k = t.intents_.of(stripe);
+    store(m, k.moving, t.p_.offset_of(b.state));
+    started += flush_in_line(m, k.moving, "level.drain.intents");
+    durable written = fence(m, std::move(started), "level.drain.payload");
+    t.stripes_.begin(stripe);
+    flushed tokens;
+    while (arriving != 0) {
+      const int n = take_lowest(arriving);
+      tokens += publish_unfenced(m, *where[n].state, next[n].with_token(0).word,
+                                 after_group(written), "level.drain.arrival");
+    }
+    durable twice = fence(m, std::move(tokens), "level.drain.arrived");
+    if (own) t.stripes_.count_moved(stripe);
+    for (unsigned n = 0; n < other_count; ++n) t.stripes_.count_moved(others[n]);
+    // COMMIT: they have moved
+    durable once = publish(m, *b.state, state.with_tokens(state.tokens() & ~leaving).word,
+                           after(std::move(twice)), "level.drain.left");
+    t.stripes_.end(stripe, once);
+    t.rehashed_.fetch_add(static_cast<std::uint64_t>(std::popcount(leaving)),
+                          std::memory_order_relaxed);
+  }
+  // the two levels right above it are each other's bottom and top from then on
+  if (const unsigned last = v.count - 1;
+      last >= 2 && &from == &v.at[last] && v.at[last - 2].log2 == d.log2 + 2)
+    for (std::uint64_t n = index << 1; n < (index + 1) << 1; ++n)
+      t.filters_.refresh(v.at[last - 2], v.at[last - 1], n);
+  return leaving == (state.tokens() & t.buckets_.shape.all_tokens);
 }
 
 /// One record of a bucket, to any of its places, under the locks of both. Returns false when there

@@ -50,8 +50,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class>
   friend class balance;
   template <class>
-  friend class bucket_movement;
-  template <class>
   friend class checker;
   template <class>
   friend class describer;
