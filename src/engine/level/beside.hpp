@@ -4,7 +4,9 @@
 #pragma once
 
 #include "engine/beside.hpp"
-#include "engine/level/table.hpp"
+#include "engine/level/format.hpp"
+#include "engine/level/places.hpp"
+#include "engine/level/stripes.hpp"
 
 namespace durahash::level {
 
@@ -31,8 +33,8 @@ class beside {
   std::size_t key_bytes() const noexcept { return 0; }
 
   looked find(key_type key, const std::byte*, record& found) const {
-    const std::uint64_t hash = Kind::hash(key, seeds_), key_word = Kind::key_word(key, hash);
-    const std::uint64_t m = mixed(hash), place[2] = {hash, second_maps_.of(m)(hash)};
+    const std::uint64_t hash = Kind::hash(key, seeds_);
+    const candidates s = second_maps_.candidates_of(hash, Kind::key_word(key, hash));
     named_levels v;
     if (looked bad = levels(v); bad != looked::hit) return bad;
     found.hash = hash;
@@ -40,11 +42,11 @@ class beside {
     unsigned count = 0;
     looked_at<M> lines(p_.medium());
     for (unsigned l = 0; l < v.count; ++l)
-      for (std::uint64_t where : place) {
-        const std::byte* b = bucket_at(v.at[l], where >> (64 - v.at[l].log2));
+      for (std::uint64_t where : s.place) {
+        const std::byte* b = bucket_at(v.at[l], first_bits(where, v.at[l].log2));
         const bucket_read& read = seen[count++] = {b, load(p_.medium(), state_of(b))};
         lines.add(b, std::size_t{1} << shape_.bytes_log2);
-        const looked in = find_in(read, key, key_word, static_cast<std::uint8_t>(tag_of(m)), found);
+        const looked in = find_in(read, key, s, found);
         if (in == looked::miss) continue;
         lines.make_durable();
         return is_as_read(read) && are_still_named(v) ? in : looked::again;
@@ -62,14 +64,14 @@ class beside {
     if (v.count == 0) return end = 0, looked::hit;
     const unsigned smallest = v.at[v.count - 1].log2,
                    bits = std::max(std::min(16u, smallest), smallest - std::min(smallest, 2u));
-    const std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
-    end = prefix + (std::uint64_t{1} << (64 - bits));
+    const std::uint64_t prefix = place_with(first_bits(position, bits), bits);
+    end = prefix + place_with(1, bits);
     const std::uint64_t moved = moves_of(versions, prefix, bits);
     looked_at<M> lines(p_.medium());
     for (const auto& [place, tags] : places_of_prefix(second_maps_, prefix, bits))
       for (unsigned l = 0; l < v.count; ++l) {
         const unsigned log2 = v.at[l].log2;
-        const std::uint64_t first = place >> (64 - log2),
+        const std::uint64_t first = first_bits(place, log2),
                             buckets = std::uint64_t{1} << (log2 - bits);
         for (std::uint64_t n = first; n < first + buckets; ++n) {
           const std::byte* b = bucket_at(v.at[l], n);
@@ -92,7 +94,6 @@ class beside {
   }
 
  private:
-  using stripe_state = typename table<M, Kind>::stripe_state;
   struct named_level {
     std::uint64_t word, offset;
     unsigned log2;
@@ -119,7 +120,7 @@ class beside {
     const auto* const stripes = reinterpret_cast<const stripe_state*>(versions);
     std::uint64_t sum = 0;
     for (unsigned by = 1; by <= stripe_bits_on<M>; ++by) {
-      const std::uint64_t first = prefix >> (64 - by);
+      const std::uint64_t first = first_bits(prefix, by);
       const std::uint64_t count = by <= bits ? 1 : std::uint64_t{1} << (by - bits);
       for (std::uint64_t s = first; s < first + count; ++s)
         sum += stripes[s].moves.load(std::memory_order_acquire);
@@ -163,17 +164,16 @@ class beside {
     return static_cast<std::uint8_t>(load(p_.medium(), word) >> (index % 8 * 8));
   }
 
-  looked find_in(const bucket_read& b, key_type key, std::uint64_t key_word, std::uint8_t tag,
-                 record& found) const {
+  looked find_in(const bucket_read& b, key_type key, const candidates& s, record& found) const {
     std::uint32_t tokens = bucket_state{b.state}.tokens() & shape_.all_tokens;
     while (tokens != 0) {
       const int i = take_lowest(tokens);
-      if (tag_at(b.where, i) != tag) continue;
+      if (tag_at(b.where, i) != static_cast<std::uint8_t>(s.tag)) continue;
       const slot& at = slot_of(b.where, i);
-      if (load(p_.medium(), at.key) != key_word) continue;
+      if (load(p_.medium(), at.key) != s.key_word) continue;
       const std::uint64_t word = load(p_.medium(), at.value);
       if constexpr (Kind::in_slot) {
-        found.key_word = key_word, found.value_word = word;
+        found.key_word = s.key_word, found.value_word = word;
       } else {
         auto stays = [&] { return is_as_read(b) && load(p_.medium(), at.value) == word; };
         const looked copied = copy_record<M>(p_, word, {}, found, stays);
@@ -213,7 +213,7 @@ class beside {
       const std::uint64_t key_word = load(p_.medium(), at.key), word = load(p_.medium(), at.value);
       std::uint64_t hash = key_word;
       if constexpr (Kind::in_slot) hash = word_hash(key_word, seeds_);
-      if ((hash ^ prefix) >> (64 - bits) != 0) continue;
+      if (first_bits(hash ^ prefix, bits) != 0) continue;
       record r;
       r.hash = hash;
       if constexpr (Kind::in_slot) {

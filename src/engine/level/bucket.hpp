@@ -19,14 +19,6 @@ struct bucket {
   friend bool operator==(bucket, bucket) = default;
 };
 
-/// What a hash says: the two places, and what to look for there.
-struct candidates {
-  std::uint64_t place[2];
-  std::uint64_t key_word;
-  std::uint32_t tag;  // in the low byte
-  std::uint8_t filter_class;
-};
-
 /// Headers as a search read them.
 struct bucket_read {
   pm<std::uint64_t>* where;

@@ -1,95 +1,124 @@
 // Level hashing: verifies every invariant over every byte that is reachable, and tells figures.
 #pragma once
 
+#include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
 
-template <medium M, class Kind>
-std::string table<M, Kind>::where(const level_view& l, std::uint64_t index) const {
+inline std::string name_of_bucket(const level_view& l, std::uint64_t index) {
   return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) +
          ", bucket " + std::to_string(index);
 }
 
-template <medium M, class Kind>
-std::string table<M, Kind>::fault_of(const live_record& r) const {
-  return durahash::fault_of<Kind>(m_, p_, seeds_, r, Kind::hash);
+/// Nobody may write.
+template <class Table>
+class checker {
+ public:
+  checker(Table& t, violations& violated, std::uint64_t& reached_bytes) noexcept
+      : t_(t), m_(t.m_), v_(t.levels_.now()), violated_(violated), reached_bytes_(reached_bytes) {}
+
+  /// Returns the records.
+  std::uint64_t check() {
+    reached_bytes_ += t_.prepared_.cell_bytes();
+    for (unsigned i = 0; i < v_.count; ++i) check_level(i);
+    return records_ - t_.doubled_;
+  }
+
+ private:
+  using kind = typename Table::kind;
+
+  void check_level(unsigned index);
+  void check_record(unsigned index, std::uint64_t n, const resident& r);
+  void check_cell(const level_view& l, std::uint64_t n, const resident& r);
+
+  Table& t_;
+  typename Table::medium_type& m_;
+  const typename Table::levels_view& v_;
+  violations& violated_;
+  std::uint64_t& reached_bytes_;
+  std::uint64_t records_ = 0, doubled_ = 0;  // of these: in the level that is looked at
+};
+
+/// L1, L3, tags, and that the root names the level.
+template <class Table>
+void checker<Table>::check_level(unsigned index) {
+  const level_view& l = v_.at[index];
+  const std::uint64_t bytes = t_.buckets_.shape.level_bytes(l.log2);
+  reached_bytes_ += cell_bytes_for(bytes);
+  if (!t_.heap_.holds(l.offset, bytes))
+    violated_("the level at offset " + std::to_string(l.offset) + " is not allocated");
+  checked_place named{load(m_, root_of(t_.p_).levels[l.log2])};
+  if (!named.sound() || named.offset() != l.offset)
+    violated_("the root does not name the level of 2^" + std::to_string(l.log2) +
+              " buckets in use");
+  doubled_ = 0;
+  for (std::uint64_t n = 0; n < l.buckets(); ++n) {
+    const bucket b = t_.buckets_.at(l, n);
+    if ((t_.buckets_.state_of(b).tokens() & ~t_.buckets_.shape.all_tokens) != 0)
+      violated_(name_of_bucket(l, n) + ": a token of a slot that is not there");
+    t_.buckets_.for_each_resident(b, [&](const resident& r) { check_record(index, n, r); });
+  }
+  if (doubled_ != 0 && t_.doubled_ == 0)
+    violated_("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled_) +
+              " records are there twice");
+}
+
+template <class Table>
+void checker<Table>::check_record(unsigned index, std::uint64_t n, const resident& r) {
+  const level_view& l = v_.at[index];
+  ++records_;
+  const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
+  const bool here[2] = {l.number(s.place[0]) == n, l.number(s.place[1]) == n};
+  if (!here[0] && !here[1]) violated_(name_of_bucket(l, n) + ": a record out of place");
+  if ((t_.buckets_.match(r.where, s.tag) >> r.slot & 1) == 0)
+    violated_(name_of_bucket(l, n) + ": a search for a key does not see its tag");
+  for (unsigned which = 0; which < 2; ++which)
+    if (here[which] && v_.under_previous(index) &&
+        !t_.buckets_.state_of(v_.at[index - 1].bucket_of(s.place[which])).admits(s.filter_class))
+      violated_(name_of_bucket(l, n) + ": a search for a key ends before it gets here");
+  if (copies_of(t_.buckets_, v_, s, r) > 1) ++doubled_;
+  if (std::string fault = t_.buckets_.fault_of(r); !fault.empty())
+    violated_(name_of_bucket(l, n) + ": " + fault);
+  if constexpr (!kind::in_slot) check_cell(l, n, r);
+}
+
+/// Of a record in the heap.
+template <class Table>
+void checker<Table>::check_cell(const level_view& l, std::uint64_t n, const resident& r) {
+  auto record = record_at(m_, t_.p_, r.value_word);
+  if (record && !t_.heap_.holds(r.value_word, record->bytes()))
+    violated_(name_of_bucket(l, n) + ": the record at offset " + std::to_string(r.value_word) +
+              " is not allocated");
+  if (record) reached_bytes_ += cell_bytes_for(record->bytes());
 }
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
-  const levels_view& v = levels();
-  if (prepared_ != 0) reached_bytes += cell_bytes_for(shape_.level_bytes(prepared_log2_));
-  std::uint64_t records = 0;
-  for (unsigned i = 0; i < v.count; ++i) records += check_level(v, i, violated, reached_bytes);
-  return records - doubled_;
-}
-
-/// L1, L3, tags, and that the root names the level. Returns its records.
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_level(const levels_view& v, unsigned index,
-                                          violations& violated, std::uint64_t& reached_bytes) {
-  const level_view& l = v.at[index];
-  std::uint64_t bytes = shape_.level_bytes(l.log2), records = 0, doubled = 0;
-  reached_bytes += cell_bytes_for(bytes);
-  if (!heap_.holds(l.offset, bytes))
-    violated("the level at offset " + std::to_string(l.offset) + " is not allocated");
-  checked_place named{load(m_, root_of_table().levels[l.log2])};
-  if (!named.sound() || named.offset() != l.offset)
-    violated("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
-  for (std::uint64_t n = 0; n < std::uint64_t{1} << l.log2; ++n) {
-    bucket b = bucket_at(l, n);
-    if ((state_of(b).tokens() & ~shape_.all_tokens) != 0)
-      violated(where(l, n) + ": a token of a slot that is not there");
-    for_each_resident(b, [&](const resident& r) {
-      ++records;
-      candidates s = candidates_of(r);
-      bool here[2] = {number(l, s.place[0]) == n, number(l, s.place[1]) == n};
-      if (!here[0] && !here[1]) violated(where(l, n) + ": a record out of place");
-      if ((match(b, s.tag) >> r.slot & 1) == 0)
-        violated(where(l, n) + ": a search for a key does not see its tag");
-      for (unsigned which = 0; which < 2; ++which)
-        if (here[which] && under_previous(v, index) &&
-            !state_of(bucket_of(v.at[index - 1], s.place[which])).admits(s.filter_class))
-          violated(where(l, n) + ": a search for a key ends before it gets here");
-      if (copies_of(v, r) > 1) ++doubled;
-      std::string fault = fault_of(r);
-      if (!fault.empty()) violated(where(l, n) + ": " + fault);
-      if constexpr (!Kind::in_slot) {
-        auto record = record_at(m_, p_, r.value_word);
-        if (record && !heap_.holds(r.value_word, record->bytes()))
-          violated(where(l, n) + ": the record at offset " + std::to_string(r.value_word) +
-                   " is not allocated");
-        if (record) reached_bytes += cell_bytes_for(record->bytes());
-      }
-    });
-  }
-  if (doubled != 0 && doubled_ == 0)
-    violated("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled) +
-             " records are there twice");
-  return records;
+  return checker<table>(*this, violated, reached_bytes).check();
 }
 
 // ----------------------------------------------------------------------------------------- figures
 
 template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   std::uint64_t records = 0, in_top = 0, free_beside = 0, hit_buckets = 0, miss_buckets = 0;
   auto add = [&](bucket b, bool top) {
-    for_each_resident(b, [&](const resident& r) {
+    buckets_.for_each_resident(b, [&](const resident& r) {
       ++records;
       in_top += top;
-      free_beside += free_slot(state_of(b)) >= 0;
-      candidates s = candidates_of(r);
+      free_beside += buckets_.free_slot(buckets_.state_of(b)) >= 0;
+      candidates s = second_maps_.candidates_of(r.hash, r.key_word);
       bucket_reads seen, all;
-      look_everywhere(v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) {
+      look_everywhere(buckets_, v, s, seen, [&](bucket where, bucket_state, int slot, unsigned) {
         return where == r.where && slot == r.slot;
       });
       hit_buckets += static_cast<unsigned>(std::popcount(seen.looked));
       ++s.tag;  // another key with these places
       s.filter_class = static_cast<std::uint8_t>((s.filter_class + 1) % filter_classes);
-      look_everywhere(v, s, all, [](bucket, bucket_state, int, unsigned) { return false; });
+      look_everywhere(buckets_, v, s, all,
+                      [](bucket, bucket_state, int, unsigned) { return false; });
       miss_buckets += static_cast<unsigned>(std::popcount(all.looked));
     });
   };
@@ -97,9 +126,9 @@ void table<M, Kind>::describe(table_stats& stats) {
   for (unsigned i = 0; i < v.count; ++i)
     for (std::uint64_t n = 0, end = std::uint64_t{1} << v.at[i].log2; n < end; n += at_once) {
       [[maybe_unused]] read_guard guard = reading();
-      if (&levels() != &v) break;  // these may be gone: what was seen has to do
+      if (&levels_.now() != &v) break;  // these may be gone: what was seen has to do
       for (std::uint64_t each = n; each < std::min(n + at_once, end); ++each)
-        add(bucket_at(v.at[i], each), i == 0);
+        add(buckets_.at(v.at[i], each), i == 0);
     }
   auto mean = [&](std::uint64_t sum) {
     return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
@@ -111,8 +140,8 @@ void table<M, Kind>::describe(table_stats& stats) {
                    {"positive_probe_mean", mean(hit_buckets)},
                    {"negative_probe_mean", mean(miss_buckets)},
                    {"movements", static_cast<double>(movements_.load())},
-                   {"expansions", static_cast<double>(expansions_.load())},
-                   {"shrinks", static_cast<double>(shrinks_.load())},
+                   {"expansions", static_cast<double>(levels_.expansions.load())},
+                   {"shrinks", static_cast<double>(levels_.shrinks.load())},
                    {"rehashed", static_cast<double>(rehashed_.load())}};
 }
 

@@ -6,139 +6,171 @@
 
 namespace durahash::level {
 
-template <medium M, class Kind>
-void table<M, Kind>::each_part_of_table(part_visitor& v) {
-  const levels_view& now = levels();
-  v.visit({.kind = "root",
-           .offset = p_.offset_of(&root_of_table()),
-           .bytes = sizeof(root),
-           .listed = true},
-          [&](pool_part& into) {
-            into.name = "root";
-            into.add("levels", std::uint64_t{now.count});
-            into.add("slots_per_bucket", std::uint64_t{shape_.slots});
-            into.add("in_place", in_place_);
-            into.add("bottom_to_top", bottom_to_top_);
-            into.add("dynamic", dynamic_);
-            into.add("helper", helper_);
-          });
-  each_intent(v);
-  for (unsigned i = 0; i < now.count; ++i) each_part_of_level(now, i, v);
+template <class Table>
+class describer {
+ public:
+  describer(Table& t, part_visitor& v) noexcept : t_(t), m_(t.m_), now_(t.levels_.now()), v_(v) {}
+
+  void each_part();
+  void each_candidate(typename Table::key_type key);
+
+ private:
+  using kind = typename Table::kind;
+  using key_type = typename Table::key_type;
+
+  void each_intent();
+  void each_part_of_level(unsigned index);
+  void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted);
+
+  Table& t_;
+  typename Table::medium_type& m_;
+  const typename Table::levels_view& now_;
+  part_visitor& v_;
+};
+
+template <class Table>
+void describer<Table>::each_part() {
+  v_.visit({.kind = "root",
+            .offset = t_.p_.offset_of(&root_of(t_.p_)),
+            .bytes = sizeof(root),
+            .listed = true},
+           [&](pool_part& into) {
+             into.name = "root";
+             into.add("levels", std::uint64_t{now_.count});
+             into.add("slots_per_bucket", std::uint64_t{t_.buckets_.shape.slots});
+             into.add("in_place", t_.how_.in_place);
+             into.add("bottom_to_top", t_.how_.bottom_to_top);
+             into.add("dynamic", t_.how_.dynamic);
+             into.add("helper", t_.how_.helper);
+           });
+  each_intent();
+  for (unsigned i = 0; i < now_.count; ++i) each_part_of_level(i);
 }
 
-template <medium M, class Kind>
-void table<M, Kind>::each_intent(part_visitor& v) {
+template <class Table>
+void describer<Table>::each_intent() {
   for (std::size_t i = 0; i < intent_count; ++i) {
-    intent& d = root_of_table().intents[i];
+    intent& d = root_of(t_.p_).intents[i];
     std::uint64_t at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
                   value = load(m_, d.logged_value), moving = load(m_, d.moving);
     bool logged = load(m_, d.logged_check) == log_check(at, key, value);
-    v.visit({.kind = "intent",
-             .offset = p_.offset_of(&d),
-             .bytes = sizeof d,
-             .state = logged        ? "logs an update"
-                      : moving != 0 ? "names a bucket"
-                                    : "unused"},
-            [&](pool_part& into) {
-              into.name = "intent " + std::to_string(i);
-              into.add("moving", moving);
-              into.add("logged", logged);
-              if (!logged) return;
-              into.add("logged_slot", at);
-              into.add("logged_value", hex(value));
-            });
+    v_.visit({.kind = "intent",
+              .offset = t_.p_.offset_of(&d),
+              .bytes = sizeof d,
+              .state = logged        ? "logs an update"
+                       : moving != 0 ? "names a bucket"
+                                     : "unused"},
+             [&](pool_part& into) {
+               into.name = "intent " + std::to_string(i);
+               into.add("moving", moving);
+               into.add("logged", logged);
+               if (!logged) return;
+               into.add("logged_slot", at);
+               into.add("logged_value", hex(value));
+             });
   }
 }
 
-template <medium M, class Kind>
-void table<M, Kind>::each_part_of_level(const levels_view& now, unsigned index, part_visitor& v) {
-  const level_view& l = now.at[index];
-  pm<std::uint64_t>& word = root_of_table().levels[l.log2];
-  std::uint64_t buckets = std::uint64_t{1} << l.log2;
+template <class Table>
+void describer<Table>::each_part_of_level(unsigned index) {
+  const level_view& l = now_.at[index];
+  pm<std::uint64_t>& word = root_of(t_.p_).levels[l.log2];
+  const std::uint64_t buckets = l.buckets();
   std::string which = "level of " + power_of_two(l.log2) + " buckets";
-  v.visit({.kind = "level word", .offset = p_.offset_of(&word), .bytes = sizeof word},
-          [&](pool_part& into) {
-            into.name = "word of the " + which;
-            into.add("names", l.offset);
-            into.add("marked", (checked_place{load(m_, word)}.exponent() & draining) != 0);
-          });
-  v.visit({.kind = "level",
-           .offset = l.offset,
-           .bytes = shape_.level_bytes(l.log2),
-           .named_by = p_.offset_of(&word),
-           .listed = true},
-          [&](pool_part& into) {
-            std::uint64_t records = 0;
-            for (std::uint64_t n = 0; n < buckets; ++n)
-              records += static_cast<unsigned>(std::popcount(state_of(bucket_at(l, n)).tokens()));
-            into.name = which;
-            into.add("buckets", buckets);
-            into.add("records", records);
-            into.add("draining", now.draining != nullptr && now.draining->log2 == l.log2);
-          });
-  for (std::uint64_t n = 0; n < buckets; ++n) each_part_of_bucket(l, n, nullptr, v);
+  v_.visit({.kind = "level word", .offset = t_.p_.offset_of(&word), .bytes = sizeof word},
+           [&](pool_part& into) {
+             into.name = "word of the " + which;
+             into.add("names", l.offset);
+             into.add("marked", (checked_place{load(m_, word)}.exponent() & draining) != 0);
+           });
+  v_.visit({.kind = "level",
+            .offset = l.offset,
+            .bytes = t_.buckets_.shape.level_bytes(l.log2),
+            .named_by = t_.p_.offset_of(&word),
+            .listed = true},
+           [&](pool_part& into) {
+             std::uint64_t records = 0;
+             for (std::uint64_t n = 0; n < buckets; ++n)
+               records += static_cast<unsigned>(
+                   std::popcount(t_.buckets_.state_of(t_.buckets_.at(l, n)).tokens()));
+             into.name = which;
+             into.add("buckets", buckets);
+             into.add("records", records);
+             into.add("draining", now_.draining != nullptr && now_.draining->log2 == l.log2);
+           });
+  for (std::uint64_t n = 0; n < buckets; ++n) each_part_of_bucket(l, n, nullptr);
 }
 
-template <medium M, class Kind>
-void table<M, Kind>::each_part_of_bucket(const level_view& l, std::uint64_t index,
-                                         const key_type* wanted, part_visitor& v) {
-  bucket b = bucket_at(l, index);
-  bucket_state state = state_of(b);
+template <class Table>
+void describer<Table>::each_part_of_bucket(const level_view& l, std::uint64_t index,
+                                           const key_type* wanted) {
+  bucket b = t_.buckets_.at(l, index);
+  bucket_state state = t_.buckets_.state_of(b);
   auto which = [&] {
     return "bucket " + std::to_string(index) + " of the level of " + power_of_two(l.log2);
   };
-  v.visit({.kind = "bucket",
-           .offset = p_.offset_of(b.state),
-           .bytes = std::uint64_t{1} << shape_.bytes_log2,
-           .state = state.tokens() == shape_.all_tokens ? "full" : "with room"},
-          [&](pool_part& into) {
-            into.name = which();
-            into.add("state", hex(state.word));
-            into.add("changes", state.word >> bucket_state::version_at);
-            into.add("records", static_cast<std::uint64_t>(std::popcount(state.tokens())));
-            into.add("classes_below", static_cast<std::uint64_t>(std::popcount(state.filter())));
-            if ((state.tokens() & ~shape_.all_tokens) != 0)
-              into.add("damaged", std::string("a token of a slot that is not there"));
-          });
-  for (unsigned i = 0; i < shape_.slots; ++i) {
-    slot& at = slot_of(b, static_cast<int>(i));
+  v_.visit({.kind = "bucket",
+            .offset = t_.p_.offset_of(b.state),
+            .bytes = std::uint64_t{1} << t_.buckets_.shape.bytes_log2,
+            .state = state.tokens() == t_.buckets_.shape.all_tokens ? "full" : "with room"},
+           [&](pool_part& into) {
+             into.name = which();
+             into.add("state", hex(state.word));
+             into.add("changes", state.word >> bucket_state::version_at);
+             into.add("records", static_cast<std::uint64_t>(std::popcount(state.tokens())));
+             into.add("classes_below", static_cast<std::uint64_t>(std::popcount(state.filter())));
+             if ((state.tokens() & ~t_.buckets_.shape.all_tokens) != 0)
+               into.add("damaged", std::string("a token of a slot that is not there"));
+           });
+  for (unsigned i = 0; i < t_.buckets_.shape.slots; ++i) {
+    slot& at = t_.buckets_.slot_of(b, static_cast<int>(i));
     bool live = (state.tokens() >> i & 1) != 0;
     std::uint64_t key_word = load(m_, at.key);
-    live_record r{hash_of_slot(key_word), key_word, load(m_, at.value)};
-    v.visit({.kind = "slot",
-             .offset = p_.offset_of(&at),
-             .bytes = sizeof at,
-             .state = live ? "live" : "empty"},
-            [&](pool_part& into) {
-              into.name = "slot " + std::to_string(i) + " of " + which();
-              if (!live) return;
-              into.add("hash", hex(r.hash));
-              into.add("tag", load(m_, b.tags(i / 8)) >> i % 8 * 8 & 0xff);
-              add_record<Kind>(m_, p_, r, wanted, into);
-            });
-    if (live) visit_record<Kind>(m_, p_, r, p_.offset_of(&at.value), v);
+    live_record r{t_.buckets_.hash_of_slot(key_word), key_word, load(m_, at.value)};
+    v_.visit({.kind = "slot",
+              .offset = t_.p_.offset_of(&at),
+              .bytes = sizeof at,
+              .state = live ? "live" : "empty"},
+             [&](pool_part& into) {
+               into.name = "slot " + std::to_string(i) + " of " + which();
+               if (!live) return;
+               into.add("hash", hex(r.hash));
+               into.add("tag", load(m_, b.tags(i / 8)) >> i % 8 * 8 & 0xff);
+               add_record<kind>(m_, t_.p_, r, wanted, into);
+             });
+    if (live) visit_record<kind>(m_, t_.p_, r, t_.p_.offset_of(&at.value), v_);
   }
 }
 
 /// Every bucket that the key may be in: what a filter spares a search is here, too.
+template <class Table>
+void describer<Table>::each_candidate(key_type key) {
+  std::uint64_t hash = kind::hash(key, t_.seeds_);
+  candidates s = t_.second_maps_.candidates_of(hash, kind::key_word(key, hash));
+  v_.visit(
+      {.kind = "search", .offset = t_.p_.offset_of(&root_of(t_.p_)), .bytes = 0, .listed = true},
+      [&](pool_part& into) {
+        into.name = "search";
+        into.add("hash", hex(hash));
+        into.add("first_place", hex(s.place[0]));
+        into.add("second_place", hex(s.place[1]));
+        into.add("tag", std::uint64_t{s.tag & 0xff});
+        into.add("filter_class", std::uint64_t{s.filter_class});
+        into.add("buckets", std::uint64_t{2} * now_.count);
+      });
+  for (unsigned i = 0; i < now_.count; ++i)
+    for (std::uint64_t place : s.place)
+      each_part_of_bucket(now_.at[i], now_.at[i].number(place), &key);
+}
+
+template <medium M, class Kind>
+void table<M, Kind>::each_part_of_table(part_visitor& v) {
+  describer<table>(*this, v).each_part();
+}
+
 template <medium M, class Kind>
 void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
-  const levels_view& now = levels();
-  std::uint64_t hash = Kind::hash(key, seeds_);
-  candidates s = candidates_of(hash, Kind::key_word(key, hash));
-  v.visit({.kind = "search", .offset = p_.offset_of(&root_of_table()), .bytes = 0, .listed = true},
-          [&](pool_part& into) {
-            into.name = "search";
-            into.add("hash", hex(hash));
-            into.add("first_place", hex(s.place[0]));
-            into.add("second_place", hex(s.place[1]));
-            into.add("tag", std::uint64_t{s.tag & 0xff});
-            into.add("filter_class", std::uint64_t{s.filter_class});
-            into.add("buckets", std::uint64_t{2} * now.count);
-          });
-  for (unsigned i = 0; i < now.count; ++i)
-    for (std::uint64_t place : s.place)
-      each_part_of_bucket(now.at[i], number(now.at[i], place), &key, v);
+  describer<table>(*this, v).each_candidate(key);
 }
 
 }  // namespace durahash::level

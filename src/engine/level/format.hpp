@@ -111,6 +111,19 @@ inline constexpr unsigned draining = 32;
 /// Settings in the superblock, by index.
 enum setting : std::size_t { slots, in_place, bottom_to_top, dynamic, helper, first_log2 };
 
+/// Those that a table asks itself for.
+struct choices {
+  bool in_place, bottom_to_top, dynamic, helper;
+  unsigned first_log2;
+
+  template <class Settings>
+  static choices of(const Settings& all) noexcept {
+    return {all[setting::in_place] != 0, all[setting::bottom_to_top] != 0,
+            all[setting::dynamic] != 0, all[setting::helper] != 0,
+            static_cast<unsigned>(all[setting::first_log2])};
+  }
+};
+
 /// The size of a top level with which a table holds so many records. The share of the slots that
 /// they take when the table is about as full as it gets.
 constexpr unsigned top_for(std::uint64_t records, unsigned slots) noexcept {

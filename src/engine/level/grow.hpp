@@ -1,180 +1,124 @@
-// Level hashing: expansion and shrinking in place (paper §3.2), a bucket at a time; compaction.
+// Level hashing: expansion in place (paper §3.2), a bucket at a time.
 //
-// Expansion:
 //   1  a level of twice the top's size is written, flushed, fenced
 //      crash: unreachable, hence free
 //   2  COMMIT: its word in the root
 //      crash after: the drain begins anew
-//   3  the smallest level is drained, each bucket as one movement (move.hpp): records go to the
+//   3  the smallest level is drained, each bucket as one movement (drain.hpp): records go to the
 //      buckets above it, under the same lock
 //   4  COMMIT: the smallest level's word removed; it is freed when writers and readers have left it
 //
-// Shrinking:
-//   1  a level of a quarter of the top's size, as above; its word
-//      crash after: an expansion, which drains the new level
-//   2  the top's word is marked as draining, when that may be; not flushed
-//      crash after: the drain begins anew, the top's or the new level's
-//   3, 4  as above, with the top
-//
 // A record that finds no place while a level is drained: shrinking is called off by taking the mark
-// away, likewise; else one more level is put on top.
+// away (shrink.hpp); else one more level is put on top.
 #pragma once
 
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
 
+template <class Table>
+class drainer;
+template <class Table>
+class shrinking;
+
+// of a level that is written without help
+inline constexpr std::uint64_t at_once_bytes = 1 << 20;
+
+struct new_level {
+  unsigned log2;
+  bucket_state every;  // of each of its buckets
+};
+
+enum class patience : std::uint8_t { waits, has_none };
+
+template <class Table>
+class growth {
+ public:
+  explicit growth(Table& t) noexcept : t_(t), m_(t.m_) {}
+
+  status make_room(const typename Table::levels_view* full, patience p);
+  void prepare_ahead();
+
+  // under the levels' lock
+  status expand_to(unsigned log2);
+  status add(std::span<const new_level> made, bool drain_largest = false);
+  typename Table::levels_view& plan(std::vector<level_view> wanted, bool drain_largest,
+                                    bool bottom_first);
+  void give_back(const level_view& gone);
+
+ private:
+  using levels_view = typename Table::levels_view;
+
+  bool fill(const level_view& l, bucket_state every, const background* asking = nullptr);
+  bool is_vain(const levels_view& v);
+  void prepare(unsigned log2, const background& asking);
+  std::uint64_t bytes_of(unsigned log2) const noexcept {
+    return t_.buckets_.shape.level_bytes(log2);
+  }
+
+  Table& t_;
+  typename Table::medium_type& m_;
+};
+
 // ------------------------------------------------------------------------------------------ levels
 
+/// New levels join, which nobody sees before all of them are there.
+template <class Table>
+status growth<Table>::add(std::span<const new_level> made, bool drain_largest) {
+  std::vector<level_view> now = t_.levels_.present();
+  std::vector<loose_cell<typename Table::medium_type>> places;
+  for (const new_level& l : made) {
+    places.reserve(places.size() + 1);
+    auto whole = t_.prepared_.take(l.log2);
+    auto place = whole ? std::move(whole) : allocate_loose(t_.heap_, bytes_of(l.log2));
+    if (!place) return status::no_space;
+    now.push_back(t_.buckets_.view_of(place->offset(), l.log2));
+    if (!whole) fill(now.back(), l.every);
+    places.push_back(std::move(*place));
+  }
+  levels_view& planned = plan(std::move(now), drain_largest, t_.how_.dynamic && !drain_largest);
+  if (!t_.p_.may_change()) return status::io_error;
+  for (std::size_t n = 0; n < made.size(); ++n) {
+    [[maybe_unused]] durable done =
+        publish(m_, root_of(t_.p_).levels[made[n].log2],
+                checked_place::of(places[n].keep(), made[n].log2).word,
+                // COMMIT: it belongs to the table
+                after_nothing("the level is durable"), "level.grow.commit");
+  }
+  t_.levels_.switch_to(planned);
+  return status::ok;
+}
+
 /// Writes a level that nothing refers to, durably. Returns false when the table is being closed.
-template <medium M, class Kind>
-bool table<M, Kind>::fill_level(std::uint64_t offset, new_level made, const background* asking) {
-  level_view l = view_of(offset, made.log2);
+template <class Table>
+bool growth<Table>::fill(const level_view& l, bucket_state every, const background* asking) {
   flushed started;
-  for (std::uint64_t n = 0; n < std::uint64_t{1} << made.log2; ++n) {
+  for (std::uint64_t n = 0; n < l.buckets(); ++n) {
     if (asking != nullptr && n % 4096 == 0 && asking->stopping()) return false;
-    pm<std::uint64_t>& state = *bucket_at(l, n).state;
-    store(m_, state, made.every.word);
+    pm<std::uint64_t>& state = *t_.buckets_.at(l, n).state;
+    store(m_, state, every.word);
     started += flush(m_, extent_of(state), "level.fill.states");
   }
   [[maybe_unused]] durable written = fence(m_, std::move(started), "level.fill.all");
   return true;
 }
 
-template <medium M, class Kind>
-auto table<M, Kind>::present_levels() const -> std::vector<level_view> {
-  const levels_view* v = levels_.load(std::memory_order_acquire);
-  return v == nullptr ? std::vector<level_view>()
-                      : std::vector<level_view>(v->at, v->at + v->count);
-}
-
-/// New levels join, which nobody sees before all of them are there. Under resize_lock_.
-template <medium M, class Kind>
-status table<M, Kind>::add_levels(std::span<const new_level> made, bool drain_largest) {
-  std::vector<level_view> now = present_levels();
-  std::vector<loose_cell<M>> places;
-  for (const new_level& l : made) {
-    bool is_prepared = prepared_ != 0 && prepared_log2_ == l.log2 && !preparing_;
-    places.reserve(places.size() + 1);
-    auto place = is_prepared ? std::optional<loose_cell<M>>(std::in_place, heap_,
-                                                            std::exchange(prepared_, 0),
-                                                            shape_.level_bytes(l.log2))
-                             : allocate_loose(heap_, shape_.level_bytes(l.log2));
-    if (!place) return status::no_space;
-    if (!is_prepared) fill_level(place->offset(), l);
-    now.push_back(view_of(place->offset(), l.log2));
-    places.push_back(std::move(*place));
-  }
-  levels_view& planned = plan_levels(std::move(now), drain_largest, dynamic_ && !drain_largest);
-  if (!p_.may_change()) return status::io_error;
-  for (std::size_t n = 0; n < made.size(); ++n) {
-    [[maybe_unused]] durable done =
-        publish(m_, root_of_table().levels[made[n].log2],
-                checked_place::of(places[n].keep(), made[n].log2).word,
-                // COMMIT: it belongs to the table
-                after_nothing("the level is durable"), "level.grow.commit");
-  }
-  switch_levels(planned);
-  return status::ok;
-}
-
-/// What the levels are to become; nobody sees it yet. Under resize_lock_.
-template <medium M, class Kind>
-auto table<M, Kind>::plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first)
+/// What the levels are to become; nobody sees it yet.
+template <class Table>
+auto growth<Table>::plan(std::vector<level_view> wanted, bool drain_largest, bool bottom_first)
     -> levels_view& {
-  std::sort(now.begin(), now.end(),
-            [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
-  const levels_view* old = levels_.load(std::memory_order_acquire);
-  durahash::check(!now.empty() && now.size() <= max_levels, "a table has one to eight levels");
-  levels_view& made = views_.emplace_back();
-  made.count = static_cast<unsigned>(now.size());
-  std::copy(now.begin(), now.end(), made.at);
-  made.bottom_first = bottom_first && made.count > 1;
-  made.filtered = made.count > 1 && under_previous(made, 1);
-  made.stripe_bits = std::min(stripe_bits_on<M>, now.back().log2);
-  made.stripe_shift = 64 - made.stripe_bits;
-  made.is_pair = made.count == 2 && made.filtered;
-  made.searched[0] = made.at[made.bottom_first];
-  made.searched[1] = made.at[!made.bottom_first && made.count > 1];
-  made.always_admits = made.bottom_first || !made.filtered ? new_bucket.word : 0;
-  made.end_open = made.count;
-  if (made.count > 2) {
-    unsigned log2 = drain_largest ? now.front().log2 : now.back().log2;
-    bool goes_on = old != nullptr && old->draining != nullptr && old->draining->log2 == log2;
-    made.draining = goes_on ? old->draining : &drains_.emplace_back(log2);
-    made.first_open = drain_largest && !M::planted("level-records-enter-what-is-drained");
-    made.end_open -= !drain_largest;
-  }
-  if (old != nullptr && old->stripe_bits != made.stripe_bits) await_count();  // it is by stripe
-  return made;
+  levels_view& planned = t_.levels_.plan(std::move(wanted), drain_largest, bottom_first);
+  if (t_.levels_.renumbers(planned)) t_.await_count();  // it is by stripe
+  return planned;
 }
 
-/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile.
-/// Under resize_lock_.
-template <medium M, class Kind>
-void table<M, Kind>::switch_levels(levels_view& made) noexcept {
-  const levels_view* old = levels_.load(std::memory_order_acquire);
-  durahash::check(made.first_open < made.end_open, "some level takes records (L6)");
-  switches_.fetch_add(1, std::memory_order_relaxed);
-  bool other_stripes = old != nullptr && old->stripe_bits != made.stripe_bits;
-  if (other_stripes) {
-    lock_stripes(*old);
-    // a mark means other buckets from here on
-    for (stripe_index s = 0; s < stripes_of(*old); ++s) settle_inherited(*old, s);
-    counts_.move([&] {  // nobody counts by the old stripes what has moved
-      count_anew(old->stripe_bits, made.stripe_bits);
-      levels_.store(&made, std::memory_order_release);
-    });
-    return unlock_stripes(*old);
-  }
-  levels_.store(&made, std::memory_order_release);
-}
-
-/// Moves the counts of records to where the stripes now have their numbers: away from those not
-/// looked at yet.
-template <medium M, class Kind>
-void table<M, Kind>::count_anew(unsigned old_bits, unsigned bits) noexcept {
-  auto move_count = [&](stripe_index from, stripe_index to) {
-    std::int32_t records = stripes_[from].records.exchange(0, std::memory_order_relaxed);
-    stripes_[to].records.fetch_add(records, std::memory_order_relaxed);
-  };
-  stripe_index count = stripe_index{1} << old_bits;
-  if (bits > old_bits)
-    for (stripe_index s = count; s-- > 0;) move_count(s, s << (bits - old_bits));
-  else
-    for (stripe_index s = 0; s < count; ++s) move_count(s, s >> (old_bits - bits));
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::lock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::unlock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].unlock();
-}
-
-/// Until nobody writes with levels that were replaced before this.
-template <medium M, class Kind>
-void table<M, Kind>::await_writers() {
-  const levels_view& v = levels();
-  for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock lock(locks_[s]);
-}
-
-/// Of a level that readers may still see.
-template <medium M, class Kind>
-void table<M, Kind>::give_back(std::uint64_t offset, std::uint64_t bytes) {
-  p_.readers().before_reuse();
-  if constexpr (Kind::in_slot) heap_.free(offset, bytes);  // readers notice; the bytes stay mapped
-  else heap_.retire(offset, bytes);
-}
-
-template <medium M, class Kind>
-unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept {
-  unsigned i = 0;
-  while (i < v.count && v.at[i].log2 != log2) ++i;
-  return i;
+/// A level that readers may still see.
+template <class Table>
+void growth<Table>::give_back(const level_view& gone) {
+  t_.p_.readers().before_reuse();
+  if constexpr (Table::kind::in_slot)  // readers notice; the bytes stay mapped
+    t_.heap_.free(gone.offset, bytes_of(gone.log2));
+  else t_.heap_.retire(gone.offset, bytes_of(gone.log2));
 }
 
 // --------------------------------------------------------------------------------------- expansion
@@ -183,268 +127,103 @@ unsigned table<M, Kind>::index_of(const levels_view& v, unsigned log2) noexcept 
 /// that does not get on, as when the thread that has its last bucket sleeps; else they would fill
 /// all the levels there can be. Who drains a bucket has no patience: others may wait for that
 /// bucket.
-template <medium M, class Kind>
-status table<M, Kind>::make_room(const levels_view* full, patience p) {
+template <class Table>
+status growth<Table>::make_room(const levels_view* full, patience p) {
   if (p == patience::waits) {
-    await_change(preparing_, true);
-    if (full->count >= max_levels_of_writers && full == &levels()) return drain_all();
+    t_.prepared_.await();
+    if (full->count >= max_levels_of_writers && full == &t_.levels_.now())
+      return drainer<Table>(t_).all();
   }
-  std::scoped_lock lock(resize_lock_);
-  if (&levels() != full) return status::ok;
-  const level_view& top = full->at[0];
-  if (full->draining != nullptr && full->draining->log2 == top.log2) {  // shrinking is called off
-    levels_view& both = plan_levels(present_levels(), false, false);
-    if (!p_.may_change()) return status::io_error;
-    mark_top(top, 0);
-    switch_levels(both);
-    return status::ok;
-  }
-  if (full->count == max_levels || top.log2 + 1 == level_sizes || is_vain(*full))
+  std::scoped_lock lock(t_.levels_.changing());
+  if (&t_.levels_.now() != full) return status::ok;
+  const unsigned top = full->at[0].log2;
+  if (full->draining != nullptr && full->draining->log2 == top)
+    return shrinking<Table>(t_).call_off();
+  if (full->count == max_levels || top + 1 == level_sizes || is_vain(*full))
     return status::no_space;
-  new_level made{top.log2 + 1, new_bucket};
-  status answer = add_levels({&made, 1});
-  if (answer == status::ok) expansions_.fetch_add(1, std::memory_order_relaxed);
-  return answer;
+  return expand_to(top + 1);
 }
 
 /// Whether another level would be as empty as these: keys that no growth sets apart are refused,
 /// before they take the disk.
-template <medium M, class Kind>
-bool table<M, Kind>::is_vain(const levels_view& v) {
+template <class Table>
+bool growth<Table>::is_vain(const levels_view& v) {
   constexpr std::uint64_t max_slots_per_record = 64;
-  return shape_.level_bytes(v.at[0].log2) > at_once_bytes && counted() &&
-         size() * max_slots_per_record < slots();
+  return bytes_of(v.at[0].log2) > at_once_bytes && t_.counted() &&
+         t_.size() * max_slots_per_record < t_.slots();
 }
 
-/// Large levels are written in the background, before they are needed.
+/// The top is to have this size; a level in between comes with it.
+template <class Table>
+status growth<Table>::expand_to(unsigned log2) {
+  const bool one = log2 == t_.levels_.now().at[0].log2 + 1;
+  const new_level made[] = {{log2 - 1, new_bucket}, {log2, one ? new_bucket : bucket_state{}}};
+  const status added = add(std::span(made).subspan(one ? 1 : 0));
+  if (added == status::ok) t_.levels_.expansions.fetch_add(1, std::memory_order_relaxed);
+  return added;
+}
+
 template <medium M, class Kind>
-void table<M, Kind>::prepare_ahead() {
-  if (!worth_a_thread(shape_.level_bytes(levels().at[0].log2 + 1), at_once_bytes + 1) ||
-      levels().at[0].log2 + 1 == level_sizes || will_prepare_.exchange(true))
+status table<M, Kind>::make_room(const unit_type& full, const candidates&, int) {
+  status made = growth<table>(*this).make_room(full.levels, patience::waits);
+  if (made == status::ok) drainer<table>(*this).start_helper();
+  return made;
+}
+
+template <medium M, class Kind>
+status table<M, Kind>::make_room_for(std::uint64_t records) {
+  const unsigned log2 = top_for(records, buckets_.shape.slots);
+  if (log2 + 1 >= level_sizes) return status::no_space;
+  if (log2 <= levels_.now().at[0].log2) return status::ok;
+  if (status drained = drainer<table>(*this).all(); drained != status::ok) return drained;
+  prepared_.await();
+  {
+    std::scoped_lock lock(levels_.changing());
+    const levels_view& v = levels_.now();
+    if (log2 <= v.at[0].log2 || v.count != 2) return status::ok;  // others were faster
+    if (status s = p_.reserve(buckets_.shape.level_bytes(log2) * 3 / 2); s != status::ok) return s;
+    prepared_.drop_other_than(log2);
+    if (status s = growth<table>(*this).expand_to(log2); s != status::ok) return s;
+  }
+  return drainer<table>(*this).all();
+}
+
+// ------------------------------------------------------------------------------------ made ahead
+
+/// Large levels are written in the background, before they are needed.
+template <class Table>
+void growth<Table>::prepare_ahead() {
+  const unsigned log2 = t_.levels_.now().at[0].log2 + 1;
+  if (!worth_a_thread(bytes_of(log2), at_once_bytes + 1) || log2 == level_sizes ||
+      !t_.prepared_.ask())
     return;
-  unsigned log2 = levels().at[0].log2 + 1;
-  if (!background_.submit([this, log2](const background& self) { prepare(log2, self); }))
-    will_prepare_ = false;
+  // this object is gone by then
+  auto job = [&t = t_, log2](const background& self) { growth(t).prepare(log2, self); };
+  if (!t_.background_.submit(job)) t_.prepared_.take_up();
 }
 
 /// Those who need the level wait for it from when it has its place. The thread is that of all
 /// pools: it does not wait for who holds the lock for long, as a check does. A later write asks
 /// again.
-template <medium M, class Kind>
-void table<M, Kind>::prepare(unsigned log2, const background& asking) {
+template <class Table>
+void growth<Table>::prepare(unsigned log2, const background& asking) {
+  level_view made;
   {
-    std::unique_lock lock(resize_lock_, std::try_to_lock);
-    will_prepare_ = false;
+    std::unique_lock lock(t_.levels_.changing(), std::try_to_lock);
+    t_.prepared_.take_up();
     if (!lock) return;
-    bool wanted = prepared_ == 0 && log2 == levels().at[0].log2 + 1;
-    if (!wanted || !p_.changing()) return;  // a pool that was synced meanwhile is left in peace
-    auto place = allocate_loose(heap_, shape_.level_bytes(log2));
+    const bool wanted = !t_.prepared_.is_there() && log2 == t_.levels_.now().at[0].log2 + 1;
+    if (!wanted || !t_.p_.changing()) return;  // a pool that was synced meanwhile is left in peace
+    auto place = allocate_loose(t_.heap_, bytes_of(log2));
     if (!place) return;
-    prepared_ = place->keep();
-    prepared_log2_ = log2;
-    preparing_ = true;
+    made = t_.buckets_.view_of(place->offset(), log2);
+    t_.prepared_.begin(std::move(*place), log2);
   }
-  std::unique_lock lock(resize_lock_, std::defer_lock);
-  const bool done = fill_level(prepared_, {prepared_log2_, new_bucket}, &asking);
+  std::unique_lock lock(t_.levels_.changing(), std::defer_lock);
+  const bool done = fill(made, new_bucket, &asking);
   if (!done) lock.lock();  // the pool is being closed: nobody takes the level for a whole one
-  preparing_ = false;
-  preparing_.notify_all();
-  if (!done) drop_prepared();
-}
-
-/// Under resize_lock_. One that is being written stays.
-template <medium M, class Kind>
-void table<M, Kind>::drop_prepared() noexcept {
-  if (prepared_ != 0 && !preparing_)
-    heap_.free(std::exchange(prepared_, 0), shape_.level_bytes(prepared_log2_));
-}
-
-// ------------------------------------------------------------------------- when the table is right
-
-/// The load of a level, from a few of its buckets.
-template <medium M, class Kind>
-double table<M, Kind>::sampled_load(const level_view& l) {
-  constexpr unsigned buckets = 32;
-  int tokens = 0;
-  std::uint64_t at = looks_.fetch_add(1, std::memory_order_relaxed);
-  for (unsigned n = 0; n < buckets; ++n)
-    tokens += std::popcount(state_of(bucket_of(l, mixed(at * buckets + n + 1))).tokens() &
-                            shape_.all_tokens);
-  return static_cast<double>(tokens) / (buckets * shape_.slots);
-}
-
-/// Now and then after writes: which level to search first, whether a new level will be needed soon,
-/// whether the table is too large. Nothing is locked.
-template <medium M, class Kind>
-void table<M, Kind>::look_around() {
-  const levels_view* v = &levels();
-  double top = 0, bottom = 0;
-  {
-    [[maybe_unused]] read_guard guard = reading();
-    if (v->count != 2) return;
-    top = sampled_load(v->at[0]), bottom = sampled_load(v->at[1]);
-  }
-  double load = (2 * top + bottom) / 3;
-  constexpr double nearly_full = 0.85, nearly_empty = 0.125;
-  if (v->bottom_first && !mostly_below(top, bottom)) {
-    std::scoped_lock lock(resize_lock_);
-    if (&levels() == v) switch_levels(present_levels(), false, false);
-  }
-  if (load > nearly_full) prepare_ahead();
-  std::uint64_t switches = switches_.load(std::memory_order_relaxed);
-  bool too_often = switches * switches / 64 > looks_.load(std::memory_order_relaxed);
-  if (load > nearly_empty || too_often || v->at[0].log2 <= first_log2_ || !counted() ||
-      size() * 8 > slots() || shrinking_.exchange(true))
-    return;
-  auto start = [this](const background&) {
-    if_memory_allows([&] {
-      {
-        std::unique_lock lock(resize_lock_, std::try_to_lock);
-        if (lock && p_.changing()) shrink();  // a pool that was synced meanwhile is left in peace
-      }
-      start_helper();
-    });
-    shrinking_ = false;
-  };
-  if (!worth_a_thread(shape_.level_bytes(v->at[0].log2), at_once_bytes + 1) ||
-      !background_.submit(start))
-    start(background_);
-}
-
-/// Which level is drained when a crash comes. Not flushed: without the mark what has moved down
-/// moves up again.
-template <medium M, class Kind>
-void table<M, Kind>::mark_top(const level_view& top, unsigned mark) {
-  store(m_, root_of_table().levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
-}
-
-/// Begins to; those who write go on with it. Under resize_lock_.
-template <medium M, class Kind>
-status table<M, Kind>::shrink() {
-  const levels_view& v = levels();
-  if (v.count != 2 || v.at[0].log2 < 3 || !under_previous(v, 1)) return status::ok;
-  drop_prepared();
-  new_level below{v.at[0].log2 - 2, {}};
-  if (status added = add_levels({&below, 1}, true); added != status::ok) return added;
-  mark_top(v.at[0], draining);
-  shrinks_.fetch_add(1, std::memory_order_relaxed);
-  return status::ok;
-}
-
-// ---------------------------------------------------------------------------------- size on demand
-
-template <medium M, class Kind>
-status table<M, Kind>::make_room_for(std::uint64_t records) {
-  unsigned log2 = top_for(records, shape_.slots);
-  if (log2 + 1 >= level_sizes) return status::no_space;
-  if (log2 <= levels().at[0].log2) return status::ok;
-  if (status drained = drain_all(); drained != status::ok) return drained;
-  await_change(preparing_, true);
-  {
-    std::scoped_lock lock(resize_lock_);
-    const levels_view& v = levels();
-    unsigned top = v.at[0].log2;
-    if (log2 <= top || v.count != 2) return status::ok;  // others were faster
-    if (status s = p_.reserve(shape_.level_bytes(log2) * 3 / 2); s != status::ok) return s;
-    if (prepared_log2_ != log2) drop_prepared();
-    bool one = log2 == top + 1;
-    new_level made[] = {{log2 - 1, new_bucket}, {log2, one ? new_bucket : bucket_state{}}};
-    if (status added = add_levels(std::span(made).subspan(one ? 1 : 0)); added != status::ok)
-      return added;
-    expansions_.fetch_add(1, std::memory_order_relaxed);
-  }
-  return drain_all();
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::shrink_to_fit() {
-  if (status drained = drain_all(); drained != status::ok) return drained;
-  await_change(preparing_, true);
-  {
-    std::scoped_lock lock(resize_lock_);
-    drop_prepared();
-  }
-  constexpr double full = 0.8;
-  // ends: each round halves the table
-  while (static_cast<double>(size()) <= full * static_cast<double>(slots()) / 2 &&
-         levels().at[0].log2 > 2) {
-    unsigned before = levels().at[0].log2;
-    {
-      std::scoped_lock lock(resize_lock_);
-      if (status shrunk = shrink(); shrunk != status::ok) return shrunk;
-    }
-    if (status drained = drain_all(); drained != status::ok) return drained;
-    if (levels().at[0].log2 >= before) break;
-  }
-  return status::ok;
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::move_arrays_down() {
-  for (unsigned log2 = 1; log2 < level_sizes; ++log2) move_level_down(log2);
-  return status::ok;
-}
-
-/// Writes the level anew if there is room in front of it. Writers wait.
-template <medium M, class Kind>
-void table<M, Kind>::move_level_down(unsigned log2) {
-  std::scoped_lock lock(resize_lock_);
-  const levels_view& v = levels();
-  unsigned index = index_of(v, log2);
-  std::uint64_t bytes = shape_.level_bytes(log2);
-  if (index == v.count || v.count > 2 || !heap_.has_room_before(v.at[index].offset, bytes)) return;
-  auto place = allocate_loose(heap_, bytes);
-  if (!place) return;
-  level_view old = v.at[index];
-  std::vector<level_view> now = present_levels();
-  now[index] = view_of(place->offset(), log2);
-  levels_view& planned = plan_levels(std::move(now), false, v.bottom_first);
-  lock_stripes(v);
-  if (!p_.may_change()) return unlock_stripes(v);
-  for (stripe_index s = 0; s < stripes_of(v); ++s) settle_inherited(v, s);
-  auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
-  // readers may have been here before
-  for (std::uint64_t n = 0; n < bytes / 8; ++n)
-    store(m_, words(p_.at(place->offset()))[n], load(m_, words(old.first)[n]));
-  durable written = persist(m_, extent{p_.at(place->offset()), bytes}, "level.compact.level");
-  [[maybe_unused]] durable done =
-      // COMMIT: it has moved
-      publish(m_, root_of_table().levels[log2], checked_place::of(place->keep(), log2).word,
-              after(std::move(written)), "level.compact.commit");
-  switch_levels(planned);
-  unlock_stripes(v);
-  give_back(old.offset, bytes);
-}
-
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_locked(Visit&& visit) {
-  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {
-    const levels_view& v = levels();
-    std::scoped_lock lock(locks_[stripe]);
-    // the table changes its size: it will be compacted another time
-    if (levels().stripe_bits != v.stripe_bits) return;
-    settle_inherited(levels(), stripe);
-    for_each_bucket(levels(), place_of(v, stripe), v.stripe_bits,
-                    [&](const level_view& l, std::uint64_t index) {
-                      for_each_resident(bucket_at(l, index), [&](const resident& r) {
-                        visit(located{r, stripe});
-                      });
-                    });
-  }
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::replace_value(const located& r, std::uint64_t value_word, flushed started) {
-  slot& at = slot_of(r.where, r.slot);
-  change c;
-  c.stripe = r.stripe;
-  c.value = &at.value;
-  c.value_word = value_word;
-  c.apart = true;
-  frame::replaces(load(m_, at.value), c);
-  frame::commit(c, std::move(started));
-  return status::ok;
+  t_.prepared_.end();
+  if (!done) t_.prepared_.drop();
 }
 
 }  // namespace durahash::level

@@ -6,114 +6,71 @@
 
 namespace durahash::level {
 
-/// Of the hashes with a prefix. Records are written to its end before it is known whether they
-/// belong to it.
-template <medium M, class Kind>
-struct table<M, Kind>::stretch : plain_stretch<true> {
-  std::uint64_t prefix = 0;
-  unsigned bits = 0;
-  live_record* end = nullptr;
-  // buckets that were looked over, and the slots in which its records may be
-  static constexpr unsigned at_once = 64;
-  unsigned noted = 0;
-  struct {
-    bucket where;
-    std::uint64_t state;
-    std::uint32_t slots;
-    tag_bits tags;
-  } ahead[at_once];
+/// Reads one, as the levels are now.
+template <class Table>
+class stretch_reader {
+ public:
+  stretch_reader(Table& t, stretch& found) noexcept
+      : t_(t), m_(t.m_), v_(t.levels_.now()), found_(found) {}
 
-  void begin_with(std::uint64_t its_prefix, unsigned its_bits) noexcept {
-    prefix = its_prefix, bits = its_bits, noted = 0;
-    end = this->records.data();
-  }
-  live_record* room(std::ptrdiff_t more) {
-    const std::ptrdiff_t count = end - this->records.data();
-    if (count + more > std::ssize(this->records)) [[unlikely]] {
-      this->records.resize(static_cast<std::size_t>(2 * (count + more)));
-      end = this->records.data() + count;
-    }
-    return end;
-  }
-  void finish() { this->records.resize(static_cast<std::size_t>(end - this->records.data())); }
+  std::optional<std::uint64_t> read(std::uint64_t position);
+
+ private:
+  void look_over(std::uint64_t place, tag_bits tags);
+  void collect();
+  void settle(std::uint64_t place, std::size_t stripes);
+
+  Table& t_;
+  typename Table::medium_type& m_;
+  const typename Table::levels_view& v_;
+  stretch& found_;
 };
 
-/// Calls visit(level, number of the bucket) for the buckets whose numbers begin with the first
-/// `bits` of the place; no level has fewer bits.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits,
-                                     Visit&& visit) const {
-  for (unsigned i = 0; i < v.count; ++i) {
-    std::uint64_t first = number(v.at[i], place), count = std::uint64_t{1} << (v.at[i].log2 - bits);
-    for (std::uint64_t n = first; n < first + count; ++n) visit(v.at[i], n);
-  }
-}
-
-/// Calls visit(resident) for each record in the bucket.
-template <medium M, class Kind>
-template <class Visit>
-void table<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
-  for (std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens; tokens != 0;) {
-    int index = take_lowest(tokens);
-    std::uint64_t key_word = load(m_, slot_of(b, index).key);
-    visit(
-        resident{{hash_of_slot(key_word), key_word, load(m_, slot_of(b, index).value)}, b, index});
-  }
-}
-
-/// Those that hold a record whose tag has the bits.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t table<M, Kind>::slots_with(
-    bucket b, bucket_state state, tag_bits tags) const noexcept {
-  const bytes16 in_mask = in_both(tags_of(b), in_each_byte(std::uint32_t{tags.mask}));
-  return state.tokens() & shape_.all_tokens &
-         same_bytes(in_mask, in_each_byte(std::uint32_t{tags.bits}));
-}
-
 /// Notes the buckets of a place, with the slots whose tags have the bits, and asks for those.
-template <medium M, class Kind>
-void table<M, Kind>::look_over(const levels_view& v, std::uint64_t place, tag_bits tags,
-                               stretch& found) const {
-  const unsigned bits = found.bits;
-  const std::size_t bucket_bytes = std::size_t{1} << shape_.bytes_log2,
+template <class Table>
+void stretch_reader<Table>::look_over(std::uint64_t place, tag_bits tags) {
+  const auto& buckets = t_.buckets_;
+  stretch& found = found_;
+  const std::size_t bucket_bytes = std::size_t{1} << buckets.shape.bytes_log2,
                     asked_first = tags.mask == 0 ? line_bytes : bucket_bytes;
-  for_each_bucket(
-      v, place, bits,
-      [ =, this, &found ](const level_view& l, std::uint64_t n) __attribute__((always_inline)) {
-        const bucket b = bucket_at(l, n);
-        const bucket_state state = state_of(b);
-        const std::uint32_t slots = slots_with(b, state, tags);
-        if (slots == 0 && is_still(b, state)) return;
-        __builtin_prefetch(&slot_of(b, std::countr_zero(slots | 1u << max_slots)));
-        for (std::size_t line = asked_first; line < bucket_bytes; line += line_bytes)
-          __builtin_prefetch(reinterpret_cast<const std::byte*>(b.state) + line);
-        auto& noted = found.ahead[found.noted];
-        noted.where = b, noted.state = state.word, noted.slots = slots, noted.tags = tags;
-        if (++found.noted == found.at_once) [[unlikely]]
-          collect(found);
-      });
+  auto note = [ =, this, &buckets, &found ](const level_view& l, std::uint64_t n)
+      __attribute__((always_inline)) {
+    const bucket b = buckets.at(l, n);
+    const bucket_state state = buckets.state_of(b);
+    const std::uint32_t slots = buckets.slots_with(b, state, tags);
+    if (slots == 0 && buckets.is_still(b, state)) return;
+    __builtin_prefetch(&buckets.slot_of(b, std::countr_zero(slots | 1u << max_slots)));
+    for (std::size_t line = asked_first; line < bucket_bytes; line += line_bytes)
+      __builtin_prefetch(reinterpret_cast<const std::byte*>(b.state) + line);
+    auto& noted = found.ahead[found.noted];
+    noted.where = b, noted.state = state.word, noted.slots = slots, noted.tags = tags;
+    if (++found.noted == found.at_once) [[unlikely]]
+      collect();
+  };
+  v_.for_each_bucket(place, found.bits, note);
 }
 
 /// The records whose hashes have the prefix, of those in the slots that were noted.
-template <medium M, class Kind>
-[[gnu::noinline]] void table<M, Kind>::collect(stretch& found) const {
+template <class Table>
+[[gnu::noinline]] void stretch_reader<Table>::collect() {
+  const auto& buckets = t_.buckets_;
+  stretch& found = found_;
   const std::uint64_t prefix = found.prefix;
   const unsigned shift = 64 - found.bits;
   for (unsigned k = 0; k < found.noted;) {
     auto& [b, state, slots, tags] = found.ahead[k];
     live_record* into = found.room(max_slots);
     for (std::uint32_t some = slots; some != 0;) {
-      const slot& at = slot_of(b, take_lowest(some));
-      const std::uint64_t key_word = load(m_, at.key), hash = hash_of_slot(key_word);
+      const slot& at = buckets.slot_of(b, take_lowest(some));
+      const std::uint64_t key_word = load(m_, at.key), hash = buckets.hash_of_slot(key_word);
       into->hash = hash, into->key_word = key_word, into->value_word = load(m_, at.value);
       into += (hash ^ prefix) >> shift == 0;
     }
-    if (is_still(b, {state})) [[likely]] {
+    if (buckets.is_still(b, {state})) [[likely]] {
       found.end = into, ++k;
     } else {  // ends: each further round means that a writer got on
-      const bucket_state now = state_of(b);
-      state = now.word, slots = slots_with(b, now, tags);
+      const bucket_state now = buckets.state_of(b);
+      state = now.word, slots = buckets.slots_with(b, now, tags);
     }
   }
   found.noted = 0;
@@ -122,55 +79,58 @@ template <medium M, class Kind>
 /// A prefix's. Its records are in the buckets of that prefix, and of those that their second places
 /// can have. A bucket is looked at for each of the prefixes that its records may have; but most
 /// tags tell that their records have another one.
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+template <class Table>
+std::optional<std::uint64_t> stretch_reader<Table>::read(std::uint64_t position) {
   constexpr unsigned together_bits = 3;  // of buckets in the smallest level, side by side
-  const levels_view& v = levels();
-  const unsigned smallest = v.at[v.count - 1].log2;
+  const unsigned smallest = v_.at[v_.count - 1].log2;
   const unsigned bits = smallest > together_bits ? smallest - together_bits : 1;
-  const std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
+  const std::uint64_t prefix = place_with(first_bits(position, bits), bits);
   // stripes of a prefix
-  const std::size_t stripes = std::size_t{1} << (v.stripe_bits - std::min(v.stripe_bits, bits));
-  const std::span<const stripe_state> moving(&stripes_[stripe_of(v, prefix)], stripes);
+  const std::size_t stripes = std::size_t{1} << (v_.stripe_bits - std::min(v_.stripe_bits, bits));
+  const std::span<const stripe_state> moving(&t_.stripes_[v_.stripe_of(prefix)], stripes);
   std::uint32_t moved[1 << together_bits];
   for (std::size_t n = 0; n < stripes; ++n)
     moved[n] = moving[n].moves.load(std::memory_order_acquire);
-  found.begin_with(prefix, bits);
-  const places_of_prefix places(second_maps_, prefix, bits);
+  found_.begin_with(prefix, bits);
+  const places_of_prefix places(t_.second_maps_, prefix, bits);
   for (auto at = places.begin(); at != places.end(); ++at) {
     if (at + 1 != places.end())
-      for_each_bucket(v, at[1].place, bits, [&](const level_view& l, std::uint64_t n) {
-        __builtin_prefetch(bucket_at(l, n).state);
+      v_.for_each_bucket(at[1].place, bits, [&](const level_view& l, std::uint64_t n) {
+        __builtin_prefetch(t_.buckets_.at(l, n).state);
       });
-    look_over(v, at->place, at->tags, found);
+    look_over(at->place, at->tags);
   }
-  collect(found);
-  for (const auto& at : places) settle_for_scan(v, at.place, bits, stripes);
-  if (&levels() != &v) return std::nullopt;
+  collect();
+  for (const auto& at : places) settle(at.place, stripes);
+  if (&t_.levels_.now() != &v_) return std::nullopt;
   for (std::size_t n = 0; n < stripes; ++n)
     if (moving[n].moves.load(std::memory_order_acquire) != moved[n]) return std::nullopt;
-  found.finish();
-  return prefix + (std::uint64_t{1} << (64 - bits));
+  found_.finish();
+  return prefix + place_with(1, bits);
 }
 
 /// What was read in the buckets of the place is durable.
-template <medium M, class Kind>
-void table<M, Kind>::settle_for_scan(const levels_view& v, std::uint64_t place, unsigned bits,
-                                     std::size_t stripes) {
-  const stripe_index first = stripe_of(v, place), end = first + static_cast<stripe_index>(stripes);
+template <class Table>
+void stretch_reader<Table>::settle(std::uint64_t place, std::size_t stripes) {
+  const stripe_index first = v_.stripe_of(place), end = first + static_cast<stripe_index>(stripes);
   auto all_settled = [&] {
     bool settled = true;
-    for (stripe_index s = first; s != end; ++s) settled &= unsettled_.settled(s);
+    for (stripe_index s = first; s != end; ++s) settled &= t_.stripes_.settled(s);
     return settled;
   };
   if (all_settled()) return;
-  for (stripe_index s = first; s != end; ++s) settle_inherited(v, s);
+  for (stripe_index s = first; s != end; ++s) t_.stripes_.settle_inherited(v_, s);
   if (all_settled()) return;
   flushed started;
-  for_each_bucket(v, place, bits, [&](const level_view& l, std::uint64_t n) {
-    started += flush(m_, bucket_extent(bucket_at(l, n)), "level.scan.buckets");
+  v_.for_each_bucket(place, found_.bits, [&](const level_view& l, std::uint64_t n) {
+    started += flush(m_, t_.buckets_.bytes_of(t_.buckets_.at(l, n)), "level.scan.buckets");
   });
   [[maybe_unused]] durable done = fence(m_, std::move(started), "level.scan.all");
+}
+
+template <medium M, class Kind>
+std::optional<std::uint64_t> table<M, Kind>::read_stretch(std::uint64_t position, stretch& found) {
+  return stretch_reader(*this, found).read(position);
 }
 
 }  // namespace durahash::level

@@ -1,86 +1,110 @@
-// What DRAM has of levels: where they are, and which one is being drained.
+// The levels that a table has, and how they come and go. There is one view at a time; a new one
+// takes its place as a whole.
+//
+//   L6  No record enters a level that is being drained; the level's word goes after its last
+//       record, durably.
 #pragma once
 
 #include <algorithm>
 #include <atomic>
-#include <cstddef>
 #include <cstdint>
-#include <mutex>
-#include <optional>
+#include <deque>
+#include <utility>
+#include <vector>
 
+#include "base/check.hpp"
 #include "base/spin_lock.hpp"
-#include "base/zeroed_array.hpp"
-#include "engine/level/bucket.hpp"
-#include "media/medium.hpp"
+#include "engine/level/levels_view.hpp"
+#include "engine/level/stripes.hpp"
 
 namespace durahash::level {
 
-/// The buckets of a level that are still to be drained.
 template <medium M>
-struct drain {
-  unsigned log2;
-  std::atomic<std::uint64_t> next{0}, done{0};
-  spin_lock lock;                       // guards what follows
-  zeroed_array<std::uint8_t> put_back;  // by bucket: 1 if it had records that found no room
-  std::uint64_t put_back_count = 0, put_back_from = 0;  // none lies before that one
-  explicit drain(unsigned l) : log2(l), put_back(buckets()) {}
-  std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
-  /// While there are three levels writes take the long way: of a large one more go at a time.
-  std::uint64_t by_a_write() const noexcept { return log2 < 6 ? 1 : 3; }
-  bool is_over() const noexcept {
-    return done.load(std::memory_order_acquire) +
-               (M::planted("level-the-level-goes-too-early") ? 1 : 0) ==
-           buckets();
+class levels {
+ public:
+  explicit levels(stripes<M>& all) noexcept : stripes_(all) {}
+
+  const levels_view<M>& now() const noexcept { return *now_.load(std::memory_order_acquire); }
+  std::vector<level_view> present() const {
+    const levels_view<M>* v = now_.load(std::memory_order_acquire);
+    return v == nullptr ? std::vector<level_view>()
+                        : std::vector<level_view>(v->at, v->at + v->count);
   }
-  std::optional<std::uint64_t> take();
-  void give_back(std::uint64_t bucket) noexcept;
+  std::uint64_t records(std::uint64_t at_first) noexcept {
+    return stripes_.records(at_first, [&] { return now().stripes(); });
+  }
+  std::uint64_t switches() const noexcept { return switches_.load(std::memory_order_relaxed); }
+
+  // asked for now and then, and told
+  std::atomic<bool> shrinking{false};  // is about to
+  std::atomic<std::uint64_t> looks{0}, expansions{0}, shrinks{0};
+
+  /// Guards all that changes the set of levels; taken before stripes' locks.
+  turn_mutex& changing() noexcept { return changing_; }
+
+  // under that lock
+  levels_view<M>& plan(std::vector<level_view> wanted, bool drain_largest, bool bottom_first);
+  bool renumbers(const levels_view<M>& planned) const noexcept {
+    const levels_view<M>* old = now_.load(std::memory_order_acquire);
+    return old != nullptr && old->stripe_bits != planned.stripe_bits;
+  }
+  void switch_to(levels_view<M>& planned) noexcept;
+
+ private:
+  stripes<M>& stripes_;
+  std::atomic<const levels_view<M>*> now_{nullptr};
+  turn_mutex changing_;
+  std::deque<levels_view<M>> views_;  // all there were; guarded by changing_
+  std::deque<drain<M>> drains_;       // likewise
+  std::atomic<std::uint64_t> switches_{0};
 };
 
+/// What the levels are to become; nobody sees it yet.
 template <medium M>
-std::optional<std::uint64_t> drain<M>::take() {
-  if (next.load(std::memory_order_relaxed) < buckets())
-    if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
-  std::scoped_lock guard(lock);
-  if (put_back_count == 0) return std::nullopt;
-  while (put_back[put_back_from] == 0) ++put_back_from;
-  put_back[put_back_from] = 0;
-  --put_back_count;
-  return put_back_from++;
+levels_view<M>& levels<M>::plan(std::vector<level_view> wanted, bool drain_largest,
+                                bool bottom_first) {
+  std::sort(wanted.begin(), wanted.end(),
+            [](const level_view& a, const level_view& b) { return a.log2 > b.log2; });
+  const levels_view<M>* old = now_.load(std::memory_order_acquire);
+  durahash::check(!wanted.empty() && wanted.size() <= max_levels,
+                  "a table has one to eight levels");
+  levels_view<M>& made = views_.emplace_back();
+  made.count = static_cast<unsigned>(wanted.size());
+  std::copy(wanted.begin(), wanted.end(), made.at);
+  made.bottom_first = bottom_first && made.count > 1;
+  made.filtered = made.count > 1 && made.under_previous(1);
+  made.stripe_bits = std::min(stripe_bits_on<M>, wanted.back().log2);
+  made.stripe_shift = 64 - made.stripe_bits;
+  made.is_pair = made.count == 2 && made.filtered;
+  made.searched[0] = made.at[made.bottom_first];
+  made.searched[1] = made.at[!made.bottom_first && made.count > 1];
+  made.always_admits = made.bottom_first || !made.filtered ? new_bucket.word : 0;
+  made.end_open = made.count;
+  if (made.count > 2) {
+    unsigned log2 = drain_largest ? wanted.front().log2 : wanted.back().log2;
+    bool goes_on = old != nullptr && old->draining != nullptr && old->draining->log2 == log2;
+    made.draining = goes_on ? old->draining : &drains_.emplace_back(log2);
+    made.first_open = drain_largest && !M::planted("level-records-enter-what-is-drained");
+    made.end_open -= !drain_largest;
+  }
+  return made;
 }
 
+/// These are the levels from here on. Where the stripes change, all of them are locked meanwhile.
 template <medium M>
-void drain<M>::give_back(std::uint64_t bucket) noexcept {
-  std::scoped_lock guard(lock);
-  put_back[bucket] = 1;
-  put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
+void levels<M>::switch_to(levels_view<M>& planned) noexcept {
+  const levels_view<M>* old = now_.load(std::memory_order_acquire);
+  durahash::check(planned.first_open < planned.end_open, "some level takes records (L6)");
+  switches_.fetch_add(1, std::memory_order_relaxed);
+  if (renumbers(planned)) {
+    stripes_.lock_all(*old);
+    // a mark means other buckets from here on
+    for (stripe_index s = 0; s < old->stripes(); ++s) stripes_.settle_inherited(*old, s);
+    stripes_.renumber(old->stripe_bits, planned.stripe_bits,
+                      [&] { now_.store(&planned, std::memory_order_release); });
+    return stripes_.unlock_all(*old);
+  }
+  now_.store(&planned, std::memory_order_release);
 }
-
-struct level_view {
-  std::byte* first;
-  std::uint64_t offset;
-  unsigned log2;
-  unsigned shift;       // of a place, to the bucket's number
-  unsigned byte_shift;  // to its bytes, with those of `byte_mask`
-  std::uint64_t byte_mask;
-};
-
-/// The levels, from the largest to the smallest. Never changed, replaced as a whole; kept until
-/// the table goes, so that a reader sees by the pointer whether they are still the same. A table
-/// that grows and shrinks again and again does so ever less often (look_around): they stay few.
-template <medium M>
-struct levels_view {
-  unsigned count = 0;
-  level_view at[max_levels];
-  // the levels that records enter: all but the one that is drained
-  unsigned first_open = 0, end_open = 0;
-  drain<M>* draining = nullptr;  // of the smallest, or of the largest
-  bool bottom_first = false;     // search order
-  bool filtered = false;         // the second lies right under the first
-  unsigned stripe_bits = 0, stripe_shift = 0;
-  // there are two, and the filters tell what lies below: the short ways may be taken
-  bool is_pair = false;
-  level_view searched[2];           // of a pair, in search order
-  std::uint64_t always_admits = 0;  // filters that nobody asks: of a search from the bottom up
-};
 
 }  // namespace durahash::level

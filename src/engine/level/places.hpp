@@ -25,6 +25,23 @@ constexpr std::uint8_t class_of(std::uint64_t mixed_hash) noexcept {
   return static_cast<std::uint8_t>((mixed_hash >> 44 & 0xff) * filter_classes >> 8);
 }
 
+/// What places have in common that begin with so many bits: at least one, and not all.
+constexpr std::uint64_t first_bits(std::uint64_t place, unsigned bits) noexcept {
+  return place >> (64 - bits);
+}
+/// The first of them.
+constexpr std::uint64_t place_with(std::uint64_t first, unsigned bits) noexcept {
+  return first << (64 - bits);
+}
+
+/// What a hash says: the two places, and what to look for there.
+struct candidates {
+  std::uint64_t place[2];
+  std::uint64_t key_word;
+  std::uint32_t tag;  // in the low byte
+  std::uint8_t filter_class;
+};
+
 /// From a first place to a second one. Places with a prefix in common have one in common again.
 struct second_map {
   std::uint64_t flip, carry;
@@ -62,6 +79,16 @@ class second_maps {
   [[gnu::always_inline]] second_map of(std::uint64_t mixed_hash) const noexcept {
     return {flips_[mixed_hash >> 56], carries_[mixed_hash >> 56]};
   }
+  std::uint64_t second_place(std::uint64_t hash) const noexcept { return of(mixed(hash))(hash); }
+  candidates candidates_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
+    const std::uint64_t m = mixed(hash);
+    return {{hash, of(m)(hash)}, key_word, tag_of(m), class_of(m)};
+  }
+  /// Of a record's two places the one in the bucket that has this place, too: their first bits
+  /// differ.
+  std::uint64_t place_beside(std::uint64_t place, std::uint64_t hash) const noexcept {
+    return first_bits(hash ^ place, 1) == 0 ? hash : second_place(hash);
+  }
   /// Of the tags of records that have the n-th of the second places.
   tag_bits tags_of(unsigned n) const noexcept {
     return tags_tell_ ? tag_bits{0xf0, static_cast<std::uint8_t>(n << 4)} : of_all;
@@ -82,7 +109,7 @@ class places_of_prefix {
   };
   places_of_prefix(const second_maps& maps, std::uint64_t prefix, unsigned bits) noexcept {
     auto note = [&](std::uint64_t place, tag_bits tags) {
-      place = place >> (64 - bits) << (64 - bits);
+      place = place_with(first_bits(place, bits), bits);
       for (unsigned n = 0; n < count_; ++n)
         if (all_[n].place == place)  // of few bits many are the same
           return static_cast<void>(all_[n].tags = of_all);

@@ -8,6 +8,11 @@
 //              take only space that is new.
 #pragma once
 
+#include "engine/level/balance.hpp"
+#include "engine/level/drain.hpp"
+#include "engine/level/grow.hpp"
+#include "engine/level/salvage.hpp"
+#include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 #include "engine/settings.hpp"
 
@@ -24,6 +29,40 @@ inline constexpr setting_rule rules[] = {
 };
 
 }  // namespace detail
+
+/// What an opening finds in the root, and mends. With `dropped`, what does not verify is dropped and
+/// told there.
+template <class Table>
+class recovery {
+ public:
+  recovery(Table& t, const std::string& path, std::vector<std::string>* dropped)
+      : t_(t), m_(t.m_), path_(path), dropped_(dropped) {}
+
+  /// `restored`: the heap knows of all cells.
+  error recover(bool restored);
+
+ private:
+  error damaged(const std::string& what) const {
+    return {status::unusable, "cannot use " + path_ + " as a pool: " + what};
+  }
+  error unsound() const { return damaged(std::string(message(status::io_error))); }
+  error read_words(bool restored);
+  error read_word(unsigned log2, bool restored);
+  std::string fault_of(checked_place at, unsigned log2, bool restored);
+  error make_levels();
+  bool finish_updates();
+  bool finish_update(intent& d);
+  bool remove_copies();
+  bool remove_copies(bucket moving);
+  std::optional<bucket> bucket_at(std::uint64_t offset) const;
+
+  Table& t_;
+  typename Table::medium_type& m_;
+  const std::string& path_;
+  std::vector<std::string>* dropped_;
+  std::vector<level_view> found_;
+  bool drain_largest_ = false;
+};
 
 template <medium M, class Kind>
 result<engine_plan> table<M, Kind>::plan(const options& how) {
@@ -43,16 +82,17 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
-      shape_(shape::of(static_cast<unsigned>(p.block().settings[setting::slots]))),
-      in_place_(p.block().settings[setting::in_place] != 0),
-      bottom_to_top_(p.block().settings[setting::bottom_to_top] != 0),
-      dynamic_(p.block().settings[setting::dynamic] != 0),
-      helper_(p.block().settings[setting::helper] != 0),
-      first_log2_(static_cast<unsigned>(p.block().settings[setting::first_log2])),
+      buckets_(p, seeds_),
+      how_(choices::of(p.block().settings)),
       second_maps_({M::planted("level-places-of-another-day") ? seeds_.flip + p.root().sequence
                                                               : seeds_.flip,
                     seeds_.multiply, seeds_.spread},
-                   p.block().incompat) {}
+                   p.block().incompat),
+      filters_(m_, buckets_, second_maps_),
+      stripes_(m_),
+      levels_(stripes_),
+      intents_(p),
+      prepared_(heap_, buckets_.shape) {}
 
 template <medium M, class Kind>
 table<M, Kind>::~table() {
@@ -73,177 +113,195 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
             "cannot use " + path +
                 " as a pool: its superblock holds settings that the engine level does not allow"};
 
-  locks_ = zeroed_array<spin_lock>(std::size_t{1} << stripe_bits_on<M>);
-  stripes_ = p_.readers().template zeroes<stripe_state>(std::size_t{1} << stripe_bits_on<M>,
-                                                        p_.block().uuid);
-  bool clean = p_.root().state == pool_state::clean;
-  unsettled_.resize(std::size_t{1} << stripe_bits_on<M>, !clean && !opens_durable(m_));
+  const bool clean = p_.root().state == pool_state::clean;
+  stripes_.open(
+      p_.readers().template zeroes<stripe_state>(level::stripes<M>::most, p_.block().uuid),
+      !clean && !opens_durable(m_));
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "level.open.header");
   }
   bool restored = frame::begin_open(dropped);
-  if (error e = recover_levels(path, restored, dropped); e.code != status::ok) return e;
+  if (error e = recovery(*this, path, dropped).recover(restored); e.code != status::ok) return e;
   if (dropped != nullptr) {
     if (!p_.may_change())
       return {status::io_error,
               "cannot salvage " + path + ": " + std::string(message(status::io_error))};
-    salvage(*dropped);
+    salvager(*this, *dropped).salvage();
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
   if (clean) records_at_open_ = p_.root().records;
   std::uint64_t bytes = 0;
-  for (const level_view& l : present_levels()) bytes += shape_.level_bytes(l.log2);
-  frame::finish_open(Kind::in_slot || restored, std::size_t{1} << stripe_bits_on<M>, bytes);
-  if (!p_.read_only()) start_helper();
+  for (const level_view& l : levels_.present()) bytes += buckets_.shape.level_bytes(l.log2);
+  frame::finish_open(Kind::in_slot || restored, level::stripes<M>::most, bytes);
+  if (!p_.read_only()) drainer<table>(*this).start_helper();
   return {status::ok, {}};
 }
 
-template <medium M, class Kind>
-error table<M, Kind>::recover_levels(const std::string& path, bool restored,
-                                     std::vector<std::string>* dropped) {
-  auto damaged = [&](const std::string& what) -> error {
-    return {status::unusable, "cannot use " + path + " as a pool: " + what};
-  };
-  std::vector<level_view> found;
-  bool drain_largest = false;
-  for (unsigned log2 = 0; log2 < level_sizes; ++log2) {
-    pm<std::uint64_t>& word = root_of_table().levels[log2];
-    checked_place at{load(m_, word)};
-    if (at.none()) continue;
-    std::uint64_t bytes = shape_.level_bytes(log2);
-    std::string wrong;
-    if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
-      wrong = "is damaged (check bits)";
-    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() ||
-             at.offset() > p_.end() - bytes)
-      wrong = "points outside the pool";
-    else if (std::any_of(found.begin(), found.end(),
-                         [&](const level_view& l) { return l.offset == at.offset(); }) ||
-             !(restored ? heap_.holds(at.offset(), bytes) : heap_.adopt(at.offset(), bytes)))
-      wrong = "names space that is not its own";
-    else if (found.size() == max_levels) wrong = "names one level too many";
-    if (!wrong.empty()) {
-      wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
-              std::to_string(p_.offset_of(&word)) + " " + wrong;
-      if (dropped == nullptr) return damaged(wrong);
-      dropped->push_back(wrong + "; its records are lost");
-      if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
-      [[maybe_unused]] durable done =
-          publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
-      continue;
-    }
-    found.push_back(view_of(at.offset(), log2));
-    drain_largest = (at.exponent() & draining) != 0;  // the last one's counts
-  }
-  if (found.empty()) {
-    if (std::string gone = frame::lost_root(); !gone.empty() && dropped == nullptr)
-      return damaged(gone);
-    if (p_.read_only()) return damaged("it has no levels");
-    if (dropped != nullptr)
-      dropped->push_back("no levels are named, as in a new pool; all records are lost");
-  }
-  if (!found.empty()) switch_levels(found, drain_largest, false);
-  if (!p_.read_only() && found.size() < 2) {  // a new pool, or what a crash left of one
-    unsigned top = found.empty() ? first_log2_ : std::min(found.back().log2 + 1, level_sizes - 1);
-    new_level made[] = {{top - 1, {}}, {top, found.empty() ? bucket_state{} : new_bucket}};
-    if (status s = add_levels(std::span(made).subspan(found.empty() ? 0 : 1)); s != status::ok)
-      return frame::not_created(path, s, "levels");
-  }
-  if (!clear_intents()) return damaged(std::string(message(status::io_error)));
-  if (dynamic_ && levels().count > 1 &&
-      mostly_below(sampled_load(levels().at[0]), sampled_load(levels().at[1])))
-    switch_levels(present_levels(), drain_largest, true);
+// ----------------------------------------------------------------------------- levels and intents
+
+template <class Table>
+error recovery<Table>::recover(bool restored) {
+  if (error e = read_words(restored); e.code != status::ok) return e;
+  if (!found_.empty()) t_.levels_.switch_to(growth(t_).plan(found_, drain_largest_, false));
+  if (error e = make_levels(); e.code != status::ok) return e;
+  if (!finish_updates() || !remove_copies()) return unsound();
+  if (t_.how_.dynamic && t_.levels_.now().count > 1 && balance(t_).favours_bottom(t_.levels_.now()))
+    t_.levels_.switch_to(growth(t_).plan(t_.levels_.present(), drain_largest_, true));
   return {status::ok, {}};
 }
 
-/// The level and number of the bucket at an offset.
-template <medium M, class Kind>
-bool table<M, Kind>::find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
-                                 std::uint64_t& index) const {
-  for (level = 0; level < v.count; ++level) {
+template <class Table>
+error recovery<Table>::read_words(bool restored) {
+  for (unsigned log2 = 0; log2 < level_sizes; ++log2)
+    if (error e = read_word(log2, restored); e.code != status::ok) return e;
+  if (!found_.empty()) return {status::ok, {}};
+  if (std::string gone = t_.lost_root(); !gone.empty() && dropped_ == nullptr) return damaged(gone);
+  if (t_.p_.read_only()) return damaged("it has no levels");
+  if (dropped_ != nullptr)
+    dropped_->push_back("no levels are named, as in a new pool; all records are lost");
+  return {status::ok, {}};
+}
+
+template <class Table>
+error recovery<Table>::read_word(unsigned log2, bool restored) {
+  pm<std::uint64_t>& word = root_of(t_.p_).levels[log2];
+  const checked_place at{load(m_, word)};
+  if (at.none()) return {status::ok, {}};
+  std::string wrong = fault_of(at, log2, restored);
+  if (wrong.empty()) {
+    found_.push_back(t_.buckets_.view_of(at.offset(), log2));
+    drain_largest_ = (at.exponent() & draining) != 0;  // the last one's counts
+    return {status::ok, {}};
+  }
+  wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
+          std::to_string(t_.p_.offset_of(&word)) + " " + wrong;
+  if (dropped_ == nullptr) return damaged(wrong);
+  dropped_->push_back(wrong + "; its records are lost");
+  if (!t_.p_.may_change()) return unsound();
+  [[maybe_unused]] durable done =
+      publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
+  return {status::ok, {}};
+}
+
+/// The heap knows of the level's space then, if nothing is wrong.
+template <class Table>
+std::string recovery<Table>::fault_of(checked_place at, unsigned log2, bool restored) {
+  const std::uint64_t bytes = t_.buckets_.shape.level_bytes(log2);
+  if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
+    return "is damaged (check bits)";
+  if (at.offset() < t_.p_.block().heap_offset || bytes > t_.p_.end() ||
+      at.offset() > t_.p_.end() - bytes)
+    return "points outside the pool";
+  if (std::any_of(found_.begin(), found_.end(),
+                  [&](const level_view& l) { return l.offset == at.offset(); }) ||
+      !(restored ? t_.heap_.holds(at.offset(), bytes) : t_.heap_.adopt(at.offset(), bytes)))
+    return "names space that is not its own";
+  return found_.size() == max_levels ? "names one level too many" : "";
+}
+
+/// Those that a new pool lacks, or what a crash left of one.
+template <class Table>
+error recovery<Table>::make_levels() {
+  if (t_.p_.read_only() || found_.size() >= 2) return {status::ok, {}};
+  const bool is_new = found_.empty();
+  const unsigned top =
+      is_new ? t_.how_.first_log2 : std::min(found_.back().log2 + 1, level_sizes - 1);
+  const new_level made[] = {{top - 1, {}}, {top, is_new ? bucket_state{} : new_bucket}};
+  const status added = growth(t_).add(std::span(made).subspan(is_new ? 0 : 1));
+  if (added != status::ok) return Table::not_created(path_, added, "levels");
+  return {status::ok, {}};
+}
+
+template <class Table>
+std::optional<bucket> recovery<Table>::bucket_at(std::uint64_t offset) const {
+  const auto& v = t_.levels_.now();
+  const unsigned bytes_log2 = t_.buckets_.shape.bytes_log2;
+  for (unsigned level = 0; level < v.count; ++level) {
     const level_view& l = v.at[level];
-    if (offset < l.offset || offset - l.offset >= std::uint64_t{1} << (l.log2 + shape_.bytes_log2))
-      continue;
-    index = (offset - l.offset) >> shape_.bytes_log2;
-    return true;
+    if (offset >= l.offset && offset - l.offset < l.buckets() << bytes_log2)
+      return t_.buckets_.at(l, (offset - l.offset) >> bytes_log2);
   }
-  return false;
+  return std::nullopt;
 }
 
-/// How many of the record's places hold its key.
-template <medium M, class Kind>
-unsigned table<M, Kind>::copies_of(const levels_view& v, const resident& r) const {
-  candidates s = candidates_of(r);
-  unsigned copies = 0;
-  for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t place : s.place)
-      for_each_resident(bucket_of(v.at[i], place), [&](const resident& other) {
-        copies += other.key_word == r.key_word && same_key<Kind>(m_, p_, other, r);
-      });
-  return copies;
-}
-
-/// Finishes logged updates; then removes what a movement left twice. A pool that is only read is
-/// left as it is.
-template <medium M, class Kind>
-bool table<M, Kind>::clear_intents() {
-  const levels_view& v = levels();
-  for (intent& d : root_of_table().intents) {
-    unsigned level;
-    std::uint64_t index, at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
-                         value = load(m_, d.logged_value);
-    if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 ||
-        p_.read_only())
-      continue;
-    if (!find_bucket(v, at, level, index)) continue;
-    if (!p_.may_change()) return false;
-    bucket b = bucket_at(v.at[level], index);
-    auto n = static_cast<int>((at - p_.offset_of(b.state) - shape_.header_bytes) / sizeof(slot));
-    bool there = at >= p_.offset_of(b.state) + shape_.header_bytes &&
-                 (state_of(b).tokens() >> n & 1) != 0 && load(m_, slot_of(b, n).key) == key;
-    if (there) {
-      [[maybe_unused]] durable replaced = publish(
-          m_, slot_of(b, n).value, value, after_nothing("the value is one word"), "level.log.undo");
-    }
-    [[maybe_unused]] durable done =
-        publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
-  }
-  for (intent& d : root_of_table().intents) {
-    unsigned level;
-    std::uint64_t index;
-    if (!find_bucket(v, load(m_, d.moving), level, index)) continue;
-    bool refused = false;
-    for_each_resident(bucket_at(v.at[level], index), [&](const resident& r) {
-      if (copies_of(v, r) < 2) return;
-      if (M::planted("level-a-record-stays-twice")) return;
-      if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
-      if (p_.read_only()) {
-        ++doubled_;
-        return;
-      }
-      if (refused |= !p_.may_change(); refused) return;
-      // the other one stays
-      for (std::uint64_t place : candidates_of(r).place) settle_inherited(v, stripe_of(v, place));
-      bucket_state state = state_of(r.where);
-      [[maybe_unused]] durable once =
-          publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
-                  // COMMIT: it has moved
-                  after_nothing("its copy is durable"), "level.moving.once");
-    });
-    if (refused) return false;
-  }
+/// Logged ones.
+template <class Table>
+bool recovery<Table>::finish_updates() {
+  for (intent& d : t_.intents_.all())
+    if (!finish_update(d)) return false;
   return true;
 }
+
+template <class Table>
+bool recovery<Table>::finish_update(intent& d) {
+  const std::uint64_t at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
+                      value = load(m_, d.logged_value);
+  if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 ||
+      t_.p_.read_only())
+    return true;
+  const std::optional<bucket> b = bucket_at(at);
+  if (!b) return true;
+  if (!t_.p_.may_change()) return false;
+  const std::uint64_t first = t_.p_.offset_of(b->state) + t_.buckets_.shape.header_bytes;
+  const auto n = static_cast<int>((at - first) / sizeof(slot));
+  const bool there = at >= first && (t_.buckets_.state_of(*b).tokens() >> n & 1) != 0 &&
+                     load(m_, t_.buckets_.slot_of(*b, n).key) == key;
+  if (there) {
+    [[maybe_unused]] durable replaced =
+        publish(m_, t_.buckets_.slot_of(*b, n).value, value, after_nothing("the value is one word"),
+                "level.log.undo");
+  }
+  [[maybe_unused]] durable done =
+      publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
+  return true;
+}
+
+/// What a movement left twice. A pool that is only read is left as it is.
+template <class Table>
+bool recovery<Table>::remove_copies() {
+  for (intent& d : t_.intents_.all())
+    if (const std::optional<bucket> moving = bucket_at(load(m_, d.moving)))
+      if (!remove_copies(*moving)) return false;
+  return true;
+}
+
+/// Those in this bucket: the others stay.
+template <class Table>
+bool recovery<Table>::remove_copies(bucket moving) {
+  using M = typename Table::medium_type;
+  const auto& v = t_.levels_.now();
+  bool refused = false;
+  t_.buckets_.for_each_resident(moving, [&](const resident& r) {
+    const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
+    if (copies_of(t_.buckets_, v, s, r) < 2) return;
+    if (M::planted("level-a-record-stays-twice")) return;
+    if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
+    if (t_.p_.read_only()) {
+      ++t_.doubled_;
+      return;
+    }
+    if (refused |= !t_.p_.may_change(); refused) return;
+    for (std::uint64_t place : s.place) t_.stripes_.settle_inherited(v, v.stripe_of(place));
+    const bucket_state state = t_.buckets_.state_of(r.where);
+    [[maybe_unused]] durable once =
+        publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
+                // COMMIT: it has moved
+                after_nothing("its copy is durable"), "level.moving.once");
+  });
+  return !refused;
+}
+
+// ---------------------------------------------------------------------------------------- counting
 
 /// Counts the records and, in byte tables, tells the heap of each. Writers wait stripe by stripe.
 template <medium M, class Kind>
 bool table<M, Kind>::count_units(const background* asking) {
   // they stay what they are until this is done
-  for (stripe_index stripe = 0; stripe < stripes_of(levels()); ++stripe) {
+  for (stripe_index stripe = 0; stripe < levels_.now().stripes(); ++stripe) {
     if (asking != nullptr && asking->stopping()) return false;
-    std::scoped_lock lock(locks_[stripe]);
-    count_once(stripe, [&] { count_stripe(levels(), stripe); });
+    std::scoped_lock lock(stripes_.lock_of(stripe));
+    count_once(stripe, [&] { count_stripe(levels_.now(), stripe); });
   }
   records_at_open_ = 0;
   return true;
@@ -253,15 +311,15 @@ bool table<M, Kind>::count_units(const background* asking) {
 template <medium M, class Kind>
 void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
   // what a slot no longer names is free only if no crash can bring its token back
-  settle_inherited(v, stripe);
+  stripes_.settle_inherited(v, stripe);
   std::int32_t count = 0;
-  for_each_bucket(v, place_of(v, stripe), v.stripe_bits,
-                  [&](const level_view& l, std::uint64_t index) {
-                    for_each_resident(bucket_at(l, index), [&](const resident& r) {
-                      ++count;
-                      frame::adopt_record(r.value_word);
+  v.for_each_bucket(v.place_of(stripe), v.stripe_bits,
+                    [&](const level_view& l, std::uint64_t index) {
+                      buckets_.for_each_resident(buckets_.at(l, index), [&](const resident& r) {
+                        ++count;
+                        frame::adopt_record(r.value_word);
+                      });
                     });
-                  });
   stripes_[stripe].records.store(count, std::memory_order_relaxed);
 }
 
@@ -270,15 +328,14 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  return counts_.sum(
-      [&] { return records_of(records_at_open_ - doubled_, stripes_, stripes_of(levels())); });
+  return levels_.records(records_at_open_ - doubled_);
 }
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::slots() {
   std::uint64_t sum = 0;
-  const levels_view& v = levels();
-  for (unsigned i = 0; i < v.count; ++i) sum += std::uint64_t{shape_.slots} << v.at[i].log2;
+  const levels_view& v = levels_.now();
+  for (unsigned i = 0; i < v.count; ++i) sum += std::uint64_t{buckets_.shape.slots} << v.at[i].log2;
   return sum;
 }
 
@@ -286,52 +343,14 @@ std::uint64_t table<M, Kind>::slots() {
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
-  resize_lock_.lock();
-  lock_stripes(levels());
+  levels_.changing().lock();
+  stripes_.lock_all(levels_.now());
 }
 
 template <medium M, class Kind>
 void table<M, Kind>::unlock_all() {
-  unlock_stripes(levels());
-  resize_lock_.unlock();
-}
-
-// ----------------------------------------------------------------------------------------- salvage
-
-/// Keeps the records that verify.
-template <medium M, class Kind>
-void table<M, Kind>::salvage(std::vector<std::string>& dropped) {
-  const levels_view& v = levels();
-  std::uint64_t kept = 0;
-  flushed started;
-  for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t index = 0; index < std::uint64_t{1} << v.at[i].log2; ++index) {
-      bucket b = bucket_at(v.at[i], index);
-      std::uint32_t tokens = state_of(b).tokens() & shape_.all_tokens;
-      for_each_resident(b, [&](const resident& r) {
-        candidates s = candidates_of(r);
-        std::string why = fault_of(r);
-        if (why.empty() && number(v.at[i], s.place[0]) != index &&
-            number(v.at[i], s.place[1]) != index)
-          why = "it is out of place";
-        if (why.empty() && copies_of(v, r) > 1) why = "its key is there twice";
-        if (why.empty() && !Kind::in_slot &&
-            !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
-          why = "its bytes are another's";
-        if (why.empty()) {
-          ++kept;
-          store_slot(b, r.slot, s, r.value_word);  // its tag may be what is damaged
-          return;
-        }
-        dropped.push_back(where(v.at[i], index) + ": dropped a record, " + why);
-        tokens &= ~(1u << r.slot);
-        store(m_, *b.state, state_of(b).with_tokens(tokens).word);
-      });
-      store(m_, *b.state, state_of(b).next(tokens, new_bucket.filter()).word);
-      started += flush(m_, bucket_extent(b), "level.salvage.buckets");
-    }
-  [[maybe_unused]] durable done = fence(m_, std::move(started), "level.salvage.all");
-  records_at_open_ = kept;
+  stripes_.unlock_all(levels_.now());
+  levels_.changing().unlock();
 }
 
 }  // namespace durahash::level

@@ -18,25 +18,24 @@
 //       its readers flush what they have read.
 #pragma once
 
-#include <algorithm>
 #include <atomic>
-#include <deque>
+#include <cstdint>
 #include <optional>
 #include <span>
+#include <string>
 #include <vector>
 
-#include "base/bytes16.hpp"
-#include "base/spin_lock.hpp"
-#include "base/zeroed_array.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/frame.hpp"
-#include "engine/frame/live_record.hpp"
-#include "engine/frame/stripes.hpp"
-#include "engine/level/bucket.hpp"
-#include "engine/level/format.hpp"
+#include "engine/level/buckets.hpp"
+#include "engine/level/filters.hpp"
+#include "engine/level/intents.hpp"
 #include "engine/level/levels.hpp"
+#include "engine/level/operation.hpp"
 #include "engine/level/places.hpp"
-#include "persist/unsettled.hpp"
+#include "engine/level/prepared_level.hpp"
+#include "engine/level/stretch.hpp"
+#include "engine/level/stripes.hpp"
 
 namespace durahash::level {
 
@@ -46,10 +45,33 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
-  template <medium, class>
-  friend class beside;
+  template <class, class>
+  friend class answering;
+  template <class>
+  friend class balance;
+  template <class>
+  friend class checker;
+  template <class>
+  friend class describer;
+  template <class>
+  friend class drainer;
+  template <class>
+  friend class growth;
+  template <class>
+  friend class movement;
+  template <class>
+  friend class recovery;
+  template <class>
+  friend class salvager;
+  template <class>
+  friend class shrinking;
+  template <class>
+  friend class staging;
+  template <class>
+  friend class stretch_reader;
 
  public:
+  using medium_type = M;
   using kind = Kind;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
@@ -83,347 +105,66 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
 
  private:
-  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
-      frame::damage_found_, frame::background_;
-  using frame::reading, frame::await_count, frame::counted, frame::count_once, frame::hash_of_slot;
+  using frame::background_, frame::reading, frame::await_count, frame::count_once;
+  using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_;
   using read_guard = typename frame::read_guard;
-  // of a bucket's records, in a level and in all: buckets of those twice, four and eight times as
-  // large
-  static constexpr unsigned max_targets_of_level = 8, max_targets = 2 + 4 + 8;
-  static constexpr unsigned look_after = 8, look_every = 256;  // changes of a stripe; stripes
-  // of a level that is written without help
-  static constexpr std::uint64_t at_once_bytes = 1 << 20;
 
-  /// What is known of a stripe in DRAM. Zeros at first. The locks lie apart: all of them fit a near
-  /// cache.
-  struct stripe_state {
-    std::uint32_t changes;              // guarded by the lock
-    std::atomic<std::uint32_t> moves;   // of records whose first place is here
-    std::atomic<std::int32_t> records;  // in its buckets; since open, until the recount
-  };
-
-  using drain = level::drain<M>;
   using levels_view = level::levels_view<M>;
-  /// Where a key is: found by a walk under the locks of its stripes.
-  struct lookup {
-    bucket where{};
-    int slot = -1;
-    unsigned level = 0;
-    unsigned which = 0;  // of the key's places
-    bool found() const noexcept { return slot >= 0; }
-  };
-  /// The lines that a new item changes besides that of its bucket's state: to be durable before its
-  /// token is stored.
-  struct item_lines {
-    slot* slot_apart = nullptr;
-    bucket above{};  // whose filter admits it now
-    bool any() const noexcept { return slot_apart != nullptr || above.state != nullptr; }
-  };
-  /// A change that is written but not committed.
-  struct change : replaced_record<Kind> {
-    stripe_index stripe = 0;
-    bucket where{};
-    bucket_state next;
-    pm<std::uint64_t>* value = nullptr;  // what changes is this word alone
-    std::uint64_t value_word = 0;
-    const slot* filled = nullptr;  // with the payload
-    item_lines lines;
-    bool apart = false;       // it lies in other lines than the commit word, these or a record's
-    bool wants_look = false;  // at the whole table; when it is committed
-    std::int8_t records = 0;
-    // of a removal from a bucket with one above: that one's filter may say less then
-    const levels_view* levels = nullptr;
-    unsigned level = 0, filter_class = 0;
-    std::uint64_t place = 0;
-  };
-  enum class probed : std::uint8_t { hit, miss, damaged };
-  struct resident : live_record {
-    bucket where;
-    int slot;
-  };
-  struct located : resident {
-    stripe_index stripe;
-  };
-  /// The stripes of a key, both locked.
-  struct locked {
-    const levels_view* levels;
-    stripe_index stripe[2];
-    // no index that is known when it runs: what has one lies in memory
-    stripe_index of(bool second) const noexcept { return second ? stripe[1] : stripe[0]; }
-  };
-  /// Where a key is looked for first, in one level, as long as the levels are these.
-  struct target_type : candidates {
-    const levels_view* levels;
-    bucket at[2];
-  };
-  struct home_look : target_type, first_look {};
-  struct locked_home : locked {
-    spin_lock *low, *high;
-  };
-  using unit_type = locked;
-  using look_type = home_look;
-  using home_type = locked_home;
-  /// Both locks of a key.
-  class held_pair {
-   public:
-    held_pair(spin_lock& a, spin_lock& b) noexcept : a_(&a), b_(&b) {}
-    held_pair(const held_pair&) = delete;
-    [[gnu::always_inline]] ~held_pair() { release(); }
-    [[gnu::always_inline]] void release() noexcept {
-      if (held_) a_->unlock(), b_->unlock();
-      held_ = false;
-    }
-
-   private:
-    spin_lock *a_, *b_;
-    bool held_ = true;  // known where it is asked for, which a pointer would not be
-  };
-  /// Of buckets that differ.
-  struct group : fenced_group<change, 2 * group_size> {
-    locked keys[group_size];
-    const target_type* targets;  // of the keys
-    std::uint64_t shares = 0;    // bit n: the n-th key has a stripe of one before it
-  };
-  static_assert(group_size <= 64);
-  struct stretch;
-
-  // places
-  [[gnu::always_inline]] target_type look_up(key_type key, const levels_view& v,
-                                             const level_view& in) const noexcept {
-    std::uint64_t hash = Kind::hash(key, seeds_);
-    std::uint64_t m = mixed(hash);
-    target_type t;  // word by word: so that all of it stays in registers
-    t.place[0] = hash, t.place[1] = second_maps_.of(m)(hash);
-    t.key_word = Kind::key_word(key, hash);
-    t.tag = tag_of(m), t.filter_class = class_of(m);
-    t.levels = &v;
-    t.at[0] = bucket_of(in, t.place[0]), t.at[1] = bucket_of(in, t.place[1]);
-    return t;
-  }
-  std::uint64_t second_place(std::uint64_t hash) const noexcept {
-    return second_maps_.of(mixed(hash))(hash);
-  }
-  candidates candidates_of(std::uint64_t hash, std::uint64_t key_word) const noexcept {
-    std::uint64_t m = mixed(hash);
-    return {{hash, second_place(hash)}, key_word, tag_of(m), class_of(m)};
-  }
-  /// Of a record's two places the one in the bucket that has this place, too: their first bits
-  /// differ.
-  std::uint64_t place_beside(std::uint64_t place, std::uint64_t hash) const noexcept {
-    return (hash ^ place) >> 63 == 0 ? hash : second_place(hash);
-  }
-  candidates candidates_of(const live_record& r) const noexcept {
-    return candidates_of(r.hash, r.key_word);
-  }
-  const levels_view& levels() const noexcept { return *levels_.load(std::memory_order_acquire); }
-  level_view view_of(std::uint64_t offset, unsigned log2) const noexcept {
-    unsigned bytes = shape_.bytes_log2;
-    return {p_.at(offset), offset, log2, 64 - log2, 64 - log2 - bytes, ~low_bits(bytes)};
-  }
-  static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept {
-    return place >> l.shift;
-  }
-  bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
-    return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (index << shape_.bytes_log2))};
-  }
-  static bucket bucket_of(const level_view& l, std::uint64_t place) noexcept {
-    return {reinterpret_cast<pm<std::uint64_t>*>(l.first + (place >> l.byte_shift & l.byte_mask))};
-  }
-  slot& slot_of(bucket b, int index) const noexcept {
-    return *reinterpret_cast<slot*>(reinterpret_cast<std::byte*>(b.state) + shape_.header_bytes +
-                                    sizeof(slot) * std::size_t{static_cast<unsigned>(index)});
-  }
-  static pm<std::uint8_t>& tag_field(bucket b, int index) noexcept {
-    void* first = &b.tags(0);
-    return static_cast<pm<std::uint8_t>*>(first)[index];
-  }
-  bucket_state state_of(bucket b) const noexcept { return {load(m_, *b.state)}; }
-  static stripe_index stripe_of(const levels_view& v, std::uint64_t place) noexcept {
-    return static_cast<stripe_index>(place >> v.stripe_shift);
-  }
-  /// Of the n-th bucket on the way of a search.
-  static unsigned level_of(const levels_view& v, unsigned n) noexcept {
-    return n < 4 && v.bottom_first ? 1 - n / 2 : n / 2;
-  }
-  /// Whether the level with this index lies right below the one before it.
-  static bool under_previous(const levels_view& v, unsigned index) noexcept {
-    return index > 0 && v.at[index - 1].log2 == v.at[index].log2 + 1;
-  }
-  root& root_of_table() const noexcept { return *p_.at(poff<root>{p_.block().engine_offset}); }
-  extent bucket_extent(bucket b) const noexcept {
-    return {b.state, std::size_t{1} << shape_.bytes_log2};
-  }
+  using target_type = level::target<M>;
+  using unit_type = level::locked<M>;
+  using look_type = level::home_look<M>;
+  using home_type = level::locked_home<M>;
+  using change = level::change<M, Kind>;
+  using group = level::group<M, Kind>;
+  using stretch = level::stretch;
 
   // find.hpp
-  std::uint32_t match(bucket b, std::uint32_t tag) const noexcept {
-    return match(b, in_each_byte(tag));
-  }
-  std::uint32_t match(bucket b, bytes16 tag) const noexcept;
-  bytes16 tags_of(bucket b) const noexcept;
-  template <class OnMatch>
-  bool look(unsigned n, bucket b, const candidates& s, bucket_reads& seen,
-            OnMatch&& on_match) const;
-  template <class OnMatch>
-  void look_everywhere(const levels_view& v, const candidates& s, bucket_reads& seen,
-                       OnMatch&& on_match) const;
-  template <class OnMatch>
-  void look_in_many(const levels_view& v, const candidates& s, bucket_reads& seen,
-                    OnMatch& on_match) const;
-  bool unchanged(const bucket_reads& seen) const noexcept;
-  void ask_for_record(const target_type& t, const first_look& seen) const noexcept;
-  found_slot find_in(bucket b, bucket_state state, const candidates& s) const noexcept;
-  found_slot first_with(bucket b, std::uint32_t hits, std::uint64_t key_word) const noexcept;
-  bool is_still(bucket b, bucket_state state) const noexcept {
-    return holds(m_, *b.state, state.word);
-  }
+  target_type look_up(key_type key, const levels_view& v, const level_view& in) const noexcept;
   template <class Read>
-  status answer(const home_look& l, key_type key, Read read);
-  template <class Read>
-  status answer_below(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
-                      Read read);
-  template <class Read>
-  status answer_miss(const target_type& t, bucket_state in_a, bucket_state in_b, key_type key,
-                     Read read);
-  void look_at(std::span<const key_type> keys, home_look* looks) const noexcept;
-  template <class Read>
-  status answer_hit(const levels_view& v, std::uint64_t place, bucket b, bucket_state state,
-                    found_slot at, key_type key, Read read);
+  status answer(const look_type& l, key_type key, Read read);
+  void look_at(std::span<const key_type> keys, look_type* looks) const noexcept;
   status search_long(key_type key, any_reader<value_type> read);
-  void settle_for_reader(const levels_view& v, const candidates& s, const bucket_reads& seen);
-  void settle_inherited(const levels_view& v, stripe_index stripe);
-  template <class Ask>
-  void look_ahead(const target_type& t, const level_view& then, std::uint64_t always_admits,
-                  bool rooms, first_look& seen, Ask&& ask) const;
 
   // iteration.hpp
-  template <class Visit>
-  void for_each_bucket(const levels_view& v, std::uint64_t place, unsigned bits,
-                       Visit&& visit) const;
-  template <class Visit>
-  void for_each_resident(bucket b, Visit&& visit) const;
   std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
-  void settle_for_scan(const levels_view& v, std::uint64_t place, unsigned bits,
-                       std::size_t stripes);
-  std::uint32_t slots_with(bucket b, bucket_state state, tag_bits tags) const noexcept;
-  void look_over(const levels_view& v, std::uint64_t place, tag_bits tags, stretch& found) const;
-  void collect(stretch& found) const;
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
-  locked lock_unit(const candidates& s, key_type) { return lock_pair(s); }
-  locked lock_pair(const candidates& s);
-  locked_home lock_home(const target_type& t) const noexcept;
-  bool is_settled(const locked& l, const target_type& t) const noexcept;
-  held_pair held_by(const locked& l) const noexcept;
-  static held_pair held_by(const locked_home& l) noexcept { return held_pair(*l.low, *l.high); }
+  unit_type lock_unit(const candidates& s, key_type = {});
+  home_type lock_home(const target_type& t) const noexcept;
+  bool is_settled(const unit_type& l, const target_type& t) const noexcept;
+  held_pair held_by(const unit_type& l) const noexcept;
+  static held_pair held_by(const home_type& l) noexcept { return held_pair(*l.low, *l.high); }
   template <class Decide>
-  staged stage_home(const locked& l, const target_type& t, key_type key, Decide& decide, change& c,
-                    status& answer, flushed& started);
-  staged stage_new(const locked& l, const target_type& t, bucket_state first, bucket_state second,
-                   key_type key, value_type value, change& c, status& answer, flushed& started);
-  void settle(const locked& l) {
-    for (stripe_index stripe : l.stripe) settle_inherited(*l.levels, stripe);
-  }
-  lookup walk(const levels_view& v, key_type key, const candidates& s) const;
-  bool make_way(const locked& l, const candidates& s);
-  status make_room(const locked& full, const candidates& s, int round);
+  staged stage_home(const unit_type& l, const target_type& t, key_type key, Decide& decide,
+                    change& c, status& answer, flushed& started);
+  staged stage_new(const unit_type& l, const target_type& t, bucket_state first,
+                   bucket_state second, key_type key, value_type value, change& c, status& answer,
+                   flushed& started);
+  void settle(const unit_type& l);
+  bool make_way(const unit_type& l, const candidates& s);
+  status make_room(const unit_type& full, const candidates& s, int round);
   status finish_write(const candidates& s, const change& c, status answer);
   status look_behind(bool at_the_table, status answer);
   template <class Decide>
-  staged stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
+  staged stage(unit_type& l, const candidates& s, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
-  staged stage_insert(const locked& l, const levels_view& v, key_type key, const candidates& s,
-                      value_type value, change& c, status& answer, flushed& started);
-  staged stage_update(const lookup& at, key_type key, const candidates& s, value_type value,
-                      change& c, status& answer, flushed& started);
-  void stage_removal(const levels_view& v, const lookup& at, const candidates& s, change& c) const;
-  bool find_room(const levels_view& v, const candidates& s, unsigned& level, unsigned& which) const;
-  int free_slot(bucket_state state) const noexcept;
-  item_lines fill(const levels_view& v, unsigned level, const candidates& s, unsigned which,
-                  int slot, std::uint64_t value_word) const;
-  [[gnu::always_inline]] slot* store_slot(bucket b, int index, const candidates& s,
-                                          std::uint64_t value_word) const {
-    return store_slot(b, index, s.key_word, static_cast<std::uint8_t>(s.tag), value_word);
-  }
-  slot* store_slot(bucket b, int index, std::uint64_t key_word, std::uint8_t tag,
-                   std::uint64_t value_word) const;
-  flushed flush_item(const item_lines& lines) const;
   ordered payload_order(const change& c) const;
   flushed flush_payload(const change& c) const;
-  durable fence_payloads(flushed started) {
-    return fence(m_, std::move(started), "level.write.payload");
-  }
-  [[gnu::always_inline]] void begin(const change& c) noexcept { unsettled_.begin(c.stripe); }
+  durable fence_payloads(flushed started);
+  [[gnu::always_inline]] void begin(const change& c) noexcept { stripes_.begin(c.stripe); }
   flushed publish_change(const change& c, ordered payload);
   durable fence_words(flushed started) { return fence(m_, std::move(started), "level.write.done"); }
-  [[gnu::always_inline]] void end(change& c, const durable& done) {
-    unsettled_.end(c.stripe, done);
-    finish(c);
-  }
+  void end(change& c, const durable& done);
   void finish(change& c);
-  void drop_class(const levels_view& v, unsigned level, std::uint64_t place, unsigned filter_class);
-  void refresh_filters(const level_view& above, const level_view& lower, std::uint64_t below);
-  void update_logged(slot& old, std::uint64_t value_word, change& c, flushed started);
-  void add_records(stripe_index stripe, std::int32_t records) noexcept;
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   bool ends_before(const group& g, const target_type& t) const;
-  bool meets_staged(const group& g, const candidates& s) const;
-  static locked& unit_in(group& g, std::size_t n, const candidates&) noexcept { return g.keys[n]; }
+  static unit_type& unit_in(group& g, std::size_t n, const candidates&) noexcept;
   void finish_group(group& g, std::size_t taken);
 
-  // move.hpp
-  bool make_way(const locked& l, const levels_view& v, const candidates& s);
-  bool move_from(const locked& l, const levels_view& v, const candidates& s, unsigned from,
-                 unsigned to);
-  bool move(const levels_view& v, const resident& r, const candidates& s, unsigned to,
-            unsigned which, stripe_index from_stripe);
-  void count_moved(stripe_index stripe) noexcept;
-  void drain_some(std::uint64_t writes);
-  bool drain_next(drain& d);
-  void start_helper();
-  status drain_all();
-  bool drain_bucket(drain& d, std::uint64_t index);
-  bool move_together(const levels_view& v, const drain& d, std::uint64_t index,
-                     stripe_index stripe);
-  static const level_view& drained_of(const levels_view& v, const drain& d) noexcept;
-  bool move_out(const drain& d, std::uint64_t index);
-  void finish_drain(const drain& d);
-
-  // grow.hpp
-  struct new_level {
-    unsigned log2;
-    bucket_state every;  // of each of its buckets
-  };
-  bool fill_level(std::uint64_t offset, new_level made, const background* asking = nullptr);
-  status add_levels(std::span<const new_level> made, bool drain_largest = false);
-  levels_view& plan_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first);
-  void switch_levels(levels_view& made) noexcept;
-  void switch_levels(std::vector<level_view> now, bool drain_largest, bool bottom_first) {
-    switch_levels(plan_levels(std::move(now), drain_largest, bottom_first));
-  }
-  std::vector<level_view> present_levels() const;
-  void count_anew(unsigned old_bits, unsigned bits) noexcept;
-  void lock_stripes(const levels_view& v) noexcept;
-  void unlock_stripes(const levels_view& v) noexcept;
-  void await_writers();
-  enum class patience : std::uint8_t { waits, has_none };
-  status make_room(const levels_view* full, patience p);
-  void give_back(std::uint64_t offset, std::uint64_t bytes);
-  static unsigned index_of(const levels_view& v, unsigned log2) noexcept;
-  void look_around();
-  double sampled_load(const level_view& l);
-  /// Whether three fifths of the records lie in the bottom, of levels so full: then a search had
-  /// better begin there. One that begins in the top passes most of the bottom's buckets by.
-  static bool mostly_below(double top, double bottom) noexcept { return 3 * top < bottom; }
-  bool is_vain(const levels_view& v);
-  void prepare_ahead();
-  void prepare(unsigned log2, const background& asking);
-  void drop_prepared() noexcept;
-  void before_clean_close() { drop_prepared(); }
-  void mark_top(const level_view& top, unsigned mark);
-  status shrink();
-  void move_level_down(unsigned log2);
+  // grow.hpp, shrink.hpp
+  void before_clean_close() { prepared_.drop(); }
   status make_room_for(std::uint64_t records);
   status shrink_to_fit();
   status move_arrays_down();
@@ -432,56 +173,26 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status replace_value(const located& r, std::uint64_t value_word, flushed started);
 
   // recover.hpp
-  error recover_levels(const std::string& path, bool restored, std::vector<std::string>* dropped);
-  bool clear_intents();
-  bool find_bucket(const levels_view& v, std::uint64_t offset, unsigned& level,
-                   std::uint64_t& index) const;
-  unsigned copies_of(const levels_view& v, const resident& r) const;
-  static stripe_index stripes_of(const levels_view& v) noexcept {
-    return stripe_index{1} << v.stripe_bits;
-  }
-  static std::uint64_t place_of(const levels_view& v, stripe_index stripe) noexcept {
-    return std::uint64_t{stripe} << (64 - v.stripe_bits);
-  }
   bool count_units(const background* asking);
   void count_stripe(const levels_view& v, stripe_index stripe);
-  void salvage(std::vector<std::string>& dropped);
 
   // check.hpp
-  std::string where(const level_view& l, std::uint64_t index) const;
-  std::string fault_of(const live_record& r) const;
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
-  std::uint64_t check_level(const levels_view& v, unsigned index, violations& violated,
-                            std::uint64_t& reached_bytes);
 
   // describe.hpp
   void each_part_of_table(part_visitor& v);
-  void each_intent(part_visitor& v);
-  void each_part_of_level(const levels_view& now, unsigned index, part_visitor& v);
-  void each_part_of_bucket(const level_view& l, std::uint64_t index, const key_type* wanted,
-                           part_visitor& v);
 
-  shape shape_;
-  bool in_place_, bottom_to_top_, dynamic_, helper_;
-  unsigned first_log2_;
+  buckets<M, Kind> buckets_;
+  const choices how_;
   second_maps second_maps_;
-  std::atomic<const levels_view*> levels_{nullptr};
-  // guards all that changes the set of levels; taken before stripes' locks
-  turn_mutex resize_lock_;
-  std::deque<levels_view> views_;  // all there were; guarded by resize_lock_
-  std::deque<drain> drains_;       // likewise
-  zeroed_array<spin_lock> locks_;  // by stripe
-  zeroed_array<stripe_state> stripes_;
-  unsettled<M> unsettled_;
-  spin_lock intent_locks_[intent_count];
-  moving_counts counts_;        // by stripe
-  std::uint64_t prepared_ = 0;  // a level made ahead, or 0; guarded by resize_lock_
-  unsigned prepared_log2_ = 0;  // likewise
-  std::atomic<bool> will_prepare_{false}, preparing_{false}, shrinking_{false};
-  std::atomic<std::uint64_t> looks_{0}, switches_{0};
+  filters<M, Kind> filters_;
+  level::stripes<M> stripes_;
+  level::levels<M> levels_;
+  level::intents<M> intents_;
+  prepared_level<M> prepared_;
   // records that a crash left twice in a pool that is only read
   std::uint64_t doubled_ = 0;
-  std::atomic<std::uint64_t> movements_{0}, expansions_{0}, shrinks_{0}, rehashed_{0};
+  std::atomic<std::uint64_t> movements_{0}, rehashed_{0};
 };
 
 }  // namespace durahash::level
@@ -491,6 +202,6 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/level/find.hpp"
 #include "engine/level/grow.hpp"
 #include "engine/level/iteration.hpp"
-#include "engine/level/move.hpp"
 #include "engine/level/recover.hpp"
+#include "engine/level/shrink.hpp"
 #include "engine/level/write.hpp"

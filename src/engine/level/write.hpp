@@ -14,6 +14,11 @@
 // instruction between flushes waits for them. Keys without room come after the others, one by one.
 #pragma once
 
+#include "engine/level/balance.hpp"
+#include "engine/level/drain.hpp"
+#include "engine/level/move.hpp"
+#include "engine/level/search.hpp"
+#include "engine/level/stage.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
@@ -21,7 +26,7 @@ namespace durahash::level {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   const target_type t = look_up(key, v, v.at[0]);
   for (bucket b : t.at) prefetch_for_write(b.state);
   return t;
@@ -31,33 +36,39 @@ template <medium M, class Kind>
 
 /// Both stripes of a key, in order. Its buckets in the top level are asked for on the way.
 template <medium M, class Kind>
-auto table<M, Kind>::lock_pair(const candidates& s) -> locked {
+auto table<M, Kind>::lock_unit(const candidates& s, key_type) -> unit_type {
   while (true) {  // ends: each further round means that the table changed its size
-    const levels_view& v = levels();
+    const levels_view& v = levels_.now();
     for (std::uint64_t place : s.place)
-      prefetch_for_write(bucket_of(v.at[v.first_open], place).state);
-    locked l{&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
-    for (stripe_index stripe : l.stripe) prefetch_for_write(&locks_[stripe]);
-    locks_[std::min(l.stripe[0], l.stripe[1])].lock();
-    locks_[std::max(l.stripe[0], l.stripe[1])].lock();
-    if (levels().stripe_bits == v.stripe_bits) return l.levels = &levels(), l;
-    for (stripe_index stripe : l.stripe) locks_[stripe].unlock();
+      prefetch_for_write(v.at[v.first_open].bucket_of(place).state);
+    unit_type l{&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
+    for (stripe_index stripe : l.stripe) prefetch_for_write(&stripes_.lock_of(stripe));
+    stripes_.lock_of(std::min(l.stripe[0], l.stripe[1])).lock();
+    stripes_.lock_of(std::max(l.stripe[0], l.stripe[1])).lock();
+    if (levels_.now().stripe_bits == v.stripe_bits) return l.levels = &levels_.now(), l;
+    for (stripe_index stripe : l.stripe) stripes_.lock_of(stripe).unlock();
   }
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::held_by(const locked& l) const noexcept
+[[gnu::always_inline]] inline auto table<M, Kind>::held_by(const unit_type& l) const noexcept
     -> held_pair {
-  return held_pair(locks_[l.stripe[0]], locks_[l.stripe[1]]);
+  return held_pair(stripes_.lock_of(l.stripe[0]), stripes_.lock_of(l.stripe[1]));
 }
 
-/// As lock_pair, of the levels that are known: whether they are still the same is_settled says.
+/// What a process that died left of them is durable.
+template <medium M, class Kind>
+inline void table<M, Kind>::settle(const unit_type& l) {
+  for (stripe_index stripe : l.stripe) stripes_.settle_inherited(*l.levels, stripe);
+}
+
+/// As lock_unit, of the levels that are known: whether they are still the same is_settled says.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
-    -> locked_home {
+    -> home_type {
   const levels_view& v = *t.levels;
-  const stripe_index first = stripe_of(v, t.place[0]), second = stripe_of(v, t.place[1]);
-  spin_lock *low = &locks_[first], *high = &locks_[second];
+  const stripe_index first = v.stripe_of(t.place[0]), second = v.stripe_of(t.place[1]);
+  spin_lock *low = &stripes_.lock_of(first), *high = &stripes_.lock_of(second);
   if (high < low) std::swap(low, high);
   low->lock();
   high->lock();
@@ -65,31 +76,24 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const locked& l,
+[[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const unit_type& l,
                                                               const target_type& t) const noexcept {
-  return &levels() == t.levels && t.levels->is_pair && unsettled_.settled(l.stripe[0]) &&
-         unsettled_.settled(l.stripe[1]);
+  return &levels_.now() == t.levels && t.levels->is_pair && stripes_.settled(l.stripe[0]) &&
+         stripes_.settled(l.stripe[1]);
 }
 
 /// A movement may have freed a slot, or somebody has put other levels there.
 template <medium M, class Kind>
-bool table<M, Kind>::make_way(const locked& l, const candidates& s) {
+bool table<M, Kind>::make_way(const unit_type& l, const candidates& s) {
   const levels_view& v = *l.levels;
-  return make_way(l, v, s) || &v != &levels();
-}
-
-template <medium M, class Kind>
-status table<M, Kind>::make_room(const locked& full, const candidates&, int) {
-  status made = make_room(full.levels, patience::waits);
-  if (made == status::ok) start_helper();
-  return made;
+  return movement<table>(*this, v).make_way(l, s) || &v != &levels_.now();
 }
 
 /// Nothing is locked.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline status table<M, Kind>::finish_write(const candidates&,
                                                                   const change& c, status answer) {
-  if (c.wants_look || levels().draining != nullptr) [[unlikely]]
+  if (c.wants_look || levels_.now().draining != nullptr) [[unlikely]]
     return look_behind(c.wants_look, answer);
   return answer;
 }
@@ -97,8 +101,8 @@ template <medium M, class Kind>
 /// What a write does for the table as a whole.
 template <medium M, class Kind>
 [[gnu::noinline]] status table<M, Kind>::look_behind(bool at_the_table, status answer) {
-  if (at_the_table) if_memory_allows([this] { look_around(); });
-  if (levels().draining != nullptr) drain_some(1);
+  if (at_the_table) if_memory_allows([this] { balance<table>(*this).look_around(); });
+  if (levels_.now().draining != nullptr) drainer<table>(*this).some(1);
   return answer;
 }
 
@@ -108,29 +112,29 @@ template <medium M, class Kind>
 /// in the top is left to them.
 template <medium M, class Kind>
 template <class Decide>
-[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const locked& l,
+[[gnu::always_inline]] inline staged table<M, Kind>::stage_home(const unit_type& l,
                                                                 const target_type& t, key_type key,
                                                                 Decide& decide, change& c,
                                                                 status& answer, flushed& started) {
   using act = typename decision<value_type>::what;
   const levels_view& v = *t.levels;
-  const bucket_state first = state_of(t.at[0]);
+  const bucket_state first = buckets_.state_of(t.at[0]);
   bucket where = t.at[0];
   bucket_state state = first, second;
   unsigned which = 0, level = 0;
-  found_slot at = find_in(where, state, t);
+  found_slot at = buckets_.find_in(where, state, t);
   if (at.there == nullptr) {
-    second = state_of(t.at[1]);
+    second = buckets_.state_of(t.at[1]);
     which = 1, where = t.at[1], state = second;
-    at = find_in(where, state, t);
+    at = buckets_.find_in(where, state, t);
   }
   if (at.there == nullptr && first.admits(t.filter_class)) {
-    which = 0, level = 1, where = bucket_of(v.at[1], t.place[0]), state = state_of(where);
-    at = find_in(where, state, t);
+    which = 0, level = 1, where = v.at[1].bucket_of(t.place[0]), state = buckets_.state_of(where);
+    at = buckets_.find_in(where, state, t);
   }
   if (at.there == nullptr && second.admits(t.filter_class)) {
-    which = 1, level = 1, where = bucket_of(v.at[1], t.place[1]), state = state_of(where);
-    at = find_in(where, state, t);
+    which = 1, level = 1, where = v.at[1].bucket_of(t.place[1]), state = buckets_.state_of(where);
+    at = buckets_.find_in(where, state, t);
   }
   if (at.there == nullptr) {
     const decision<value_type> wanted = decide(std::optional<value_type>());
@@ -148,7 +152,7 @@ template <class Decide>
   c.stripe = l.of(which != 0);
   c.where = where;
   if (may_set<Decide> && wanted.act == act::set) {
-    if (!in_place_) [[unlikely]]
+    if (!how_.in_place) [[unlikely]]
       return staged::look_further;
     const auto made = new_value_word<Kind>(m_, heap_, p_, key, wanted.value, started);
     if (!made) [[unlikely]]
@@ -168,11 +172,11 @@ template <class Decide>
 /// In the less loaded of the two buckets in the top.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_new(
-    const locked& l, const target_type& t, bucket_state first, bucket_state second, key_type key,
+    const unit_type& l, const target_type& t, bucket_state first, bucket_state second, key_type key,
     value_type value, change& c, status& answer, flushed& started) {
   const bool which = std::popcount(second.tokens()) < std::popcount(first.tokens());
   const bucket_state state = which ? second : first;
-  const std::uint32_t free = ~state.tokens() & shape_.all_tokens;
+  const std::uint32_t free = ~state.tokens() & buckets_.shape.all_tokens;
   if (free == 0) [[unlikely]]
     return staged::look_further;
   const auto made = new_value_word<Kind>(m_, heap_, p_, key, value, started);
@@ -181,8 +185,8 @@ template <medium M, class Kind>
   c.stripe = l.of(which);
   c.where = which ? t.at[1] : t.at[0];
   const int index = std::countr_zero(free);
-  c.filled = &slot_of(c.where, index);
-  c.lines.slot_apart = store_slot(c.where, index, t, *made);
+  c.filled = &buckets_.slot_of(c.where, index);
+  c.lines.slot_apart = buckets_.store_slot(c.where, index, t, *made);
   c.apart = c.lines.slot_apart != nullptr || !Kind::in_slot;
   c.next = state.with_token(free & -free);
   c.records = 1;
@@ -191,166 +195,37 @@ template <medium M, class Kind>
 
 // ------------------------------------------------------------------------------------ the long way
 
-template <medium M, class Kind>
-auto table<M, Kind>::walk(const levels_view& v, key_type key, const candidates& s) const -> lookup {
-  bucket where{};
-  int index = -1;
-  unsigned found = 0;
-  bucket_reads seen;
-  look_everywhere(v, s, seen, [&](bucket b, bucket_state, int slot, unsigned n) {
-    if (!names_key<Kind>(m_, p_, load(m_, slot_of(b, slot).value), key)) return false;
-    where = b, index = slot, found = n;
-    return true;
-  });
-  return {where, index, level_of(v, found), found % 2};
-}
-
 /// The levels are read under the locks: one that goes stays what it is until they are released.
 template <medium M, class Kind>
 template <class Decide>
-auto table<M, Kind>::stage(locked& l, const candidates& s, key_type key, Decide& decide, change& c,
-                           status& answer, flushed& started) -> staged {
+auto table<M, Kind>::stage(unit_type& l, const candidates& s, key_type key, Decide& decide,
+                           change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
-  const levels_view& v = *(l.levels = &levels());
-  lookup at = walk(v, key, s);
+  l.levels = &levels_.now();
+  staging<table> steps(*this, l, s, c, answer, started);
+  const lookup at = steps.walk(key);
   std::optional<value_type> present;
   if (at.found() &&
-      !(present = frame::replaceable(load(m_, slot_of(at.where, at.slot).value), key, c)))
+      !(present = frame::replaceable(load(m_, buckets_.slot_of(at.where, at.slot).value), key, c)))
     return answer = status::damaged, staged::nothing_to_do;
   decision<value_type> wanted = decide(present);
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
   c.stripe = l.stripe[at.found() ? at.which : 0];
-  if (!may_set<Decide> || wanted.act == act::remove)
-    return stage_removal(v, at, s, c), staged::ready;
-  if (at.found()) return stage_update(at, key, s, wanted.value, c, answer, started);
-  return stage_insert(l, v, key, s, wanted.value, c, answer, started);
+  if (!may_set<Decide> || wanted.act == act::remove) return steps.remove(at);
+  return at.found() ? steps.update(at, key, wanted.value) : steps.insert(key, wanted.value);
 }
 
-template <medium M, class Kind>
-auto table<M, Kind>::stage_insert(const locked& l, const levels_view& v, key_type key,
-                                  const candidates& s, value_type value, change& c, status& answer,
-                                  flushed& started) -> staged {
-  unsigned level = 0, which = 0;
-  if (!find_room(v, s, level, which)) return staged::no_room;
-  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
-  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
-  c.stripe = l.stripe[which];
-  c.where = bucket_of(v.at[level], s.place[which]);
-  bucket_state state = state_of(c.where);
-  const int index = free_slot(state);
-  c.filled = &slot_of(c.where, index);
-  c.lines = fill(v, level, s, which, index, *value_word);
-  c.apart = c.lines.any() || !Kind::in_slot;
-  c.next = state.with_tokens(state.tokens() | 1u << index);
-  c.records = 1;
-  return staged::ready;
-}
-
-template <medium M, class Kind>
-auto table<M, Kind>::stage_update(const lookup& at, key_type key, const candidates& s,
-                                  value_type value, change& c, status& answer, flushed& started)
-    -> staged {
-  auto value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started);
-  if (!value_word) return answer = status::no_space, staged::nothing_to_do;
-  slot& old = slot_of(at.where, at.slot);
-  c.where = at.where;
-  c.apart = !Kind::in_slot;
-  bucket_state state = state_of(at.where);
-  int other = free_slot(state);
-  if (in_place_) {
-    c.value = &old.value;
-    c.value_word = *value_word;
-    return staged::ready;
-  }
-  if (other < 0)
-    return update_logged(old, *value_word, c, std::move(started)), staged::nothing_to_do;
-  c.filled = &slot_of(at.where, other);
-  c.lines.slot_apart = store_slot(at.where, other, s, *value_word);
-  c.apart = c.lines.any() || !Kind::in_slot;
-  if (M::planted("level-two-tokens-in-two-stores"))
-    store(m_, *at.where.state, state.with_tokens(state.tokens() & ~(1u << at.slot)).word);
-  c.next = state.with_tokens((state.tokens() | 1u << other) & ~(1u << at.slot));
-  return staged::ready;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::stage_removal(const levels_view& v, const lookup& at, const candidates& s,
-                                   change& c) const {
-  bucket_state state = state_of(at.where);
-  c.where = at.where;
-  c.next = state.with_tokens(state.tokens() & ~(1u << at.slot));
-  c.records = -1;
-  if (under_previous(v, at.level))
-    c.levels = &v, c.level = at.level, c.place = s.place[at.which], c.filter_class = s.filter_class;
-}
-
-/// The less loaded of the key's buckets in the largest level that has room there (§3.1).
-template <medium M, class Kind>
-bool table<M, Kind>::find_room(const levels_view& v, const candidates& s, unsigned& level,
-                               unsigned& which) const {
-  for (unsigned candidate = v.first_open; candidate < v.end_open; ++candidate) {
-    int load[2];
-    for (unsigned n = 0; n < 2; ++n)
-      load[n] = std::popcount(state_of(bucket_of(v.at[candidate], s.place[n])).tokens() &
-                              shape_.all_tokens);
-    level = candidate;
-    which = load[1] < load[0];
-    if (load[which] < static_cast<int>(shape_.slots)) return true;
-  }
-  return false;
-}
-
-/// The first without a token: those in the state's line come first. -1: none.
-template <medium M, class Kind>
-int table<M, Kind>::free_slot(bucket_state state) const noexcept {
-  std::uint32_t free = ~state.tokens() & shape_.all_tokens;
-  return free == 0 ? -1 : std::countr_zero(free);
-}
-
-/// A new item without its token. Not flushed: a group writes back when all is stored, since stores
-/// wait for write-backs that came before them.
-template <medium M, class Kind>
-auto table<M, Kind>::fill(const levels_view& v, unsigned level, const candidates& s, unsigned which,
-                          int index, std::uint64_t value_word) const -> item_lines {
-  item_lines lines{store_slot(bucket_of(v.at[level], s.place[which]), index, s, value_word), {}};
-  if (!under_previous(v, level)) return lines;
-  bucket above = bucket_of(v.at[level - 1], s.place[which]);
-  bucket_state state = state_of(above);
-  if (state.admits(s.filter_class)) return lines;
-  // crash: a filter that says too much costs a look
-  store(m_, *above.state, state.with_class(s.filter_class).word);
-  lines.above = above;
-  return lines;
-}
-
-/// Returns the slot if it is in another line than the state.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::store_slot(bucket b, int index,
-                                                              std::uint64_t key_word,
-                                                              std::uint8_t tag,
-                                                              std::uint64_t value_word) const
-    -> slot* {
-  slot& at = slot_of(b, index);
-  store(m_, at.key, key_word);
-  store(m_, at.value, value_word);
-  store(m_, tag_field(b, index), tag);
-  return in_one_line(b.state, &at) ? nullptr : &at;
-}
+// ------------------------------------------------------------------------------------- the commit
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) const {
-  return flush_item(c.lines);
+  return buckets_.flush_item(c.lines);
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline flushed table<M, Kind>::flush_item(const item_lines& lines) const {
-  flushed started;
-  if (lines.slot_apart != nullptr)
-    started += flush_in_line(m_, *lines.slot_apart, "level.write.slot");
-  if (lines.above.state != nullptr)
-    started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
-  return started;
+inline durable table<M, Kind>::fence_payloads(flushed started) {
+  return fence(m_, std::move(started), "level.write.payload");
 }
 
 /// Why a payload that was not flushed needs no fence of its own.
@@ -372,91 +247,19 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::finish(change& c) {
-  if (c.records != 0) add_records(c.stripe, c.records);
-  if (c.levels != nullptr) drop_class(*c.levels, c.level, c.place, c.filter_class);
-  c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline void table<M, Kind>::add_records(stripe_index stripe,
-                                                               std::int32_t records) noexcept {
-  std::atomic<std::int32_t>& sum = stripes_[stripe].records;
-  sum.store(sum.load(std::memory_order_relaxed) + records, std::memory_order_relaxed);
-}
-
-/// A record of this class has left the level: the filter above says so, if it was the last one
-/// there. Not flushed: on the medium it may go on saying too much.
-template <medium M, class Kind>
-[[gnu::noinline]] void table<M, Kind>::drop_class(const levels_view& v, unsigned level,
-                                                  std::uint64_t place, unsigned filter_class) {
-  const bucket below = bucket_of(v.at[level], place), b = bucket_of(v.at[level - 1], place);
-  for (std::uint32_t left = state_of(below).tokens() & shape_.all_tokens; left != 0;) {
-    const std::uint64_t key_word = load(m_, slot_of(below, take_lowest(left)).key);
-    const std::uint64_t hash = hash_of_slot(key_word);
-    if (class_of(mixed(hash)) != filter_class) [[likely]]
-      continue;
-    for (std::uint64_t its : candidates_of(hash, key_word).place)
-      if (bucket_of(v.at[level - 1], its) == b) return;
-  }
-  const bucket_state state = state_of(b);
-  if (state.admits(filter_class))
-    store(m_, *b.state, state.next(state.tokens(), state.filter() & ~(1u << filter_class)).word);
-}
-
-/// Of the two buckets above the one with this number: the classes of what it holds. Not flushed: on
-/// the medium a filter may go on saying too much.
-template <medium M, class Kind>
-void table<M, Kind>::refresh_filters(const level_view& above, const level_view& lower,
-                                     std::uint64_t below) {
-  const bucket b = bucket_at(lower, below);
-  const std::uint64_t here = below << lower.shift;
-  std::uint64_t classes = 0;  // of the first in the low half, of the second in the high one
-  for (std::uint32_t left = state_of(b).tokens() & shape_.all_tokens; left != 0;) {
-    const std::uint64_t hash = hash_of_slot(load(m_, slot_of(b, take_lowest(left)).key));
-    const std::uint64_t place = place_beside(here, hash);
-    classes |= std::uint64_t{1} << (class_of(mixed(hash)) | (number(above, place) & 1) << 5);
-  }
-  for (unsigned n = 0; n < 2; ++n, classes >>= 32) {
-    const bucket over = bucket_at(above, below << 1 | n);
-    const bucket_state state = state_of(over);
-    const auto filter = static_cast<std::uint32_t>(classes);
-    if (filter != state.filter()) store(m_, *over.state, state.next(state.tokens(), filter).word);
-  }
-}
-
-// ----------------------------------------------------------------------------------- logged update
-
-/// The paper's update in a full bucket (§3.3). The log has the new value, not the old one: a reader
-/// may be given the new one as soon as it is visible.
-///   1  COMMIT: slot, key and new value logged, with a checksum, durably
-///      crash after: recovery stores the new value
-///   2  the value word stored, durably: the log goes, and readers do not look at it
-///   3  the checksum cleared, durably: a later update must not be undone
-template <medium M, class Kind>
-void table<M, Kind>::update_logged(slot& old, std::uint64_t value_word, change& c,
-                                   flushed started) {
-  std::scoped_lock lock(intent_locks_[c.stripe % intent_count]);
-  intent& d = root_of_table().intents[c.stripe % intent_count];
-  std::uint64_t at = p_.offset_of(&old), key = load(m_, old.key);
-  store(m_, d.logged_slot, at);
-  store(m_, d.logged_key, key);
-  store(m_, d.logged_value, value_word);
-  ordered payload =
-      Kind::in_slot ? after_same_line(&d.logged_check, &d.logged_slot, 3 * sizeof(d.logged_slot))
-                    : after(fence(m_, std::move(started), "level.log.payload"));
-  // COMMIT: the value changes
-  durable logged = publish(m_, d.logged_check, log_check(at, key, value_word), std::move(payload),
-                           "level.log.commit");
-  unsettled_.begin(c.stripe);
-  durable replaced =
-      publish(m_, old.value, value_word, after(std::move(logged)), "level.log.value");
-  unsettled_.end(c.stripe, replaced);
-  if (!M::planted("level-a-log-is-never-cleared")) [[maybe_unused]]
-    durable cleared =
-        publish(m_, d.logged_check, 0, after(std::move(replaced)), "level.log.cleared");
+[[gnu::always_inline]] inline void table<M, Kind>::end(change& c, const durable& done) {
+  stripes_.end(c.stripe, done);
   finish(c);
-  frame::retire_replaced(c);
+}
+
+// changes of a stripe; stripes
+inline constexpr unsigned look_after = 8, look_every = 256;
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline void table<M, Kind>::finish(change& c) {
+  if (c.records != 0) stripes_.add_records(c.stripe, c.records);
+  if (c.levels != nullptr) filters_.drop_class(*c.levels, c.level, c.place, c.filter_class);
+  c.wants_look = c.stripe % look_every == 0 && ++stripes_[c.stripe].changes % look_after == 0;
 }
 
 // ------------------------------------------------------------------------------------------ groups
@@ -466,35 +269,35 @@ void table<M, Kind>::look_ahead(std::span<const key_type> keys, target_type* tar
   // no lock is held yet: the levels that are looked at may be on their way out
   [[maybe_unused]] read_guard guard = reading();
   for (std::size_t i = 0; i < keys.size(); ++i) targets[i] = target_of(keys[i]);
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   [[maybe_unused]] first_look seen[group_size];
   for (std::size_t i = 0; i < keys.size(); ++i)
-    look_ahead(
-        targets[i], v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
+    look_ahead_of(
+        buckets_, targets[i], v.at[v.count > 1], v.filtered ? 0 : new_bucket.word, puts,
         seen[Kind::in_slot ? 0 : i],
         [](const void* at) __attribute__((always_inline)) { prefetch_for_write(at); });
   if constexpr (!Kind::in_slot)
-    for (std::size_t i = 0; i < keys.size(); ++i) ask_for_record(targets[i], seen[i]);
+    for (std::size_t i = 0; i < keys.size(); ++i) ask_for_record(buckets_, targets[i], seen[i]);
 }
 
 template <medium M, class Kind>
 std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const target_type* targets,
                                        group& g) {
   g.targets = targets;
-  g.keys[0] = lock_pair(targets[0]);
-  for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(locks_[stripe]);
-  const levels_view& v = levels();  // while a lock is held, stripes stay what they are
+  g.keys[0] = lock_unit(targets[0]);
+  for (stripe_index stripe : g.keys[0].stripe) g.locks.adopt(stripes_.lock_of(stripe));
+  const levels_view& v = levels_.now();  // while a lock is held, stripes stay what they are
   std::size_t count = 1;
   for (; count < keys.size(); ++count) {
     const candidates& s = targets[count];
-    locked& l = g.keys[count] = {&v, {stripe_of(v, s.place[0]), stripe_of(v, s.place[1])}};
+    unit_type& l = g.keys[count] = {&v, {v.stripe_of(s.place[0]), v.stripe_of(s.place[1])}};
     const std::size_t before = g.locks.count();
     bool all = true;
     for (stripe_index stripe : l.stripe) {
-      if (g.locks.try_lock(locks_[stripe])) [[likely]]
+      if (g.locks.try_lock(stripes_.lock_of(stripe))) [[likely]]
         continue;
       g.shares |= std::uint64_t{1} << count;
-      all = g.locks.holds(locks_[stripe]) && all;
+      all = g.locks.holds(stripes_.lock_of(stripe)) && all;
     }
     const bool again = (g.shares >> count & 1) != 0 &&  // the same key: it ends the group
                        std::any_of(targets, targets + count,
@@ -512,26 +315,21 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::ends_before(const group& g,
                                                                const target_type& t) const {
-  return (g.shares >> (&t - g.targets) & 1) != 0 && meets_staged(g, t);
+  return g.shares_stripe(t) && g.meets(levels_.now(), t);
 }
 
 template <medium M, class Kind>
-[[gnu::noinline]] bool table<M, Kind>::meets_staged(const group& g, const candidates& s) const {
-  const levels_view& v = levels();
-  for (unsigned i = 0; i < v.count; ++i)
-    for (std::uint64_t place : s.place) {
-      const bucket b = bucket_of(v.at[i], place);
-      for (const change& c : g.all())
-        if (c.where == b) return true;
-    }
-  return false;
+inline auto table<M, Kind>::unit_in(group& g, std::size_t n, const candidates&) noexcept
+    -> unit_type& {
+  return g.keys[n];
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::finish_group(group& g, std::size_t taken) {
-  if (std::ranges::any_of(g.all(), [](const change& c) { return c.wants_look; }))
-    if_memory_allows([&] { look_around(); });
-  drain_some(taken);
+[[gnu::always_inline]] inline void table<M, Kind>::finish_group(group& g, std::size_t taken) {
+  bool wants_look = false;
+  for (const change& c : g.all()) wants_look |= c.wants_look;
+  if (wants_look) if_memory_allows([&] { balance<table>(*this).look_around(); });
+  drainer<table>(*this).some(taken);
 }
 
 }  // namespace durahash::level
