@@ -20,9 +20,7 @@ std::string table<M, Kind>::fault_of(const found_record& r) const {
 /// Whether a search for the hash looks into the bucket.
 template <medium M, class Kind>
 bool table<M, Kind>::belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const {
-  candidates s = candidates_of(hash);
-  return std::any_of(s.place, s.place + shape_.hashes,
-                     [&](std::uint64_t place) { return number(l, place) == index; });
+  return places_.place_in(hash, l.log2, index) >= 0;
 }
 
 template <medium M, class Kind>

@@ -15,9 +15,7 @@ std::uint64_t table<M, Kind>::hash_of(key_type key) const noexcept {
   if constexpr (Kind::in_slot) {
     return places_.words().mix(key);
   } else {
-    std::uint64_t hash = bytes_hash(key, seeds_);
-    // eight hashes fewer, which share others' buckets
-    return hash < first_fingerprint ? hash + first_fingerprint : hash;
+    return fingerprint_of(bytes_hash(key, seeds_));
   }
 }
 

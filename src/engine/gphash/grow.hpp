@@ -311,10 +311,9 @@ template <medium M, class Kind>
 std::optional<std::uint64_t> table<M, Kind>::bucket_over(const level_view& from,
                                                          std::uint64_t index, const level_view& to,
                                                          std::uint64_t hash) const {
-  const candidates s = candidates_of(hash);
-  for (unsigned which = 0; which < shape_.hashes; ++which)  // they differ in every level
-    if (number(from, s.place[which]) == index) return number(to, s.place[which]);
-  return std::nullopt;
+  const int which = places_.place_in(hash, from.log2, index);
+  if (which < 0) return std::nullopt;
+  return bucket_number(places_.place(hash, static_cast<unsigned>(which)), to.log2);
 }
 
 /// The buckets of the new level that lie over one of the bottom, with its records. They lie side by

@@ -75,27 +75,11 @@ template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_bucket_of(const levels_view& v, std::uint64_t prefix, unsigned bits,
                                         Visit&& visit) const {
-  std::uint64_t found[1 + (max_hashes - 1) * places::maps];  // of few bits many are the same
-  std::size_t count = 0;
-  auto note = [&](std::uint64_t place) {
-    place = place >> (64 - bits) << (64 - bits);
-    if (std::find(found, found + count, place) != found + count) return;
-    found[count++] = place;
-  };
-  note(prefix);
-  for (unsigned which = 1; which < shape_.hashes; ++which)
-    for (unsigned map = 0; map < places::maps; ++map) note(places_.other_place(prefix, which, map));
-  std::sort(found, found + count);
-  for (const level_view& level : v.all()) {
-    std::uint64_t last = ~std::uint64_t{0};
-    for (std::size_t n = 0; n < count; ++n) {
-      std::uint64_t first = number(level, found[n]),
-                    end = first + (level.log2 > bits ? std::uint64_t{1} << (level.log2 - bits) : 1);
-      if (first == last) continue;  // a bucket of several prefixes
+  const places_of_prefix where(places_, prefix, bits);
+  for (const level_view& level : v.all())
+    where.for_each_run(level.log2, [&](std::uint64_t first, std::uint64_t end) {
       for (std::uint64_t index = first; index < end; ++index) visit(bucket_at(level, index));
-      last = first;
-    }
-  }
+    });
 }
 
 /// Calls visit(resident) for each record whose hash has the prefix. A bucket is looked at for each

@@ -254,7 +254,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
     return places_.candidates_of(hash, Kind::in_slot);
   }
   static std::uint64_t number(const level_view& l, std::uint64_t place) noexcept {
-    return place >> (64 - l.log2);
+    return bucket_number(place, l.log2);
   }
   bucket bucket_at(const level_view& l, std::uint64_t index) const noexcept {
     if constexpr (Kind::fixed_key) return l.first + index * shape_.bucket_words();

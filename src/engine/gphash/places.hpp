@@ -1,10 +1,21 @@
-// GPHash: where a key may be (docs/reference/format.md, "Gphash"). Arithmetic alone, trivially
-// copyable, constexpr: host and device compute the same.
+// GPHash: what follows from a key's hash alone: where the key may be (docs/reference/format.md,
+// "Gphash"). Arithmetic, trivially copyable, constexpr: host and device compute the same.
 #pragma once
 
 #include "engine/gphash/format.hpp"
 
 namespace durahash::gphash {
+
+/// The fingerprint of a key of bytes: its hash. Eight hashes, which stand for states, share the
+/// buckets of others.
+constexpr std::uint64_t fingerprint_of(std::uint64_t bytes_hash) noexcept {
+  return bytes_hash < first_fingerprint ? bytes_hash + first_fingerprint : bytes_hash;
+}
+
+/// The bucket that a place names in a level of 2^log2 of them.
+constexpr std::uint64_t bucket_number(std::uint64_t place, unsigned log2) noexcept {
+  return place >> (64 - log2);
+}
 
 /// What to look for.
 struct target {
@@ -46,6 +57,13 @@ class places {
                                       unsigned map) const noexcept {
     return hash ^ flips_[which][map] ^ (((hash ^ hash >> 7) >> 1) & carries_[which][map]);
   }
+  /// Which of the hash's places names this bucket of a level of 2^log2: one at most, for they
+  /// differ in every level. -1: none, and no search for the hash looks there.
+  constexpr int place_in(std::uint64_t hash, unsigned log2, std::uint64_t bucket) const noexcept {
+    for (unsigned which = 0; which < shape_.hashes; ++which)
+      if (bucket_number(place(hash, which), log2) == bucket) return static_cast<int>(which);
+    return -1;
+  }
 
   /// The lane of the first empty slot of the bucket with most of them; of equals of the one in the
   /// uppermost level (§3.2.3, "less-loaded"). -1: none.
@@ -67,5 +85,40 @@ class places {
   std::uint64_t flips_[max_hashes][maps] = {}, carries_[max_hashes][maps] = {};
 };
 static_assert(std::is_trivially_copyable_v<places>);
+
+/// Where the records are whose hashes begin with the first `bits` of a prefix: in buckets whose
+/// numbers begin with the first `bits` of one of these places. At least one bit, at most 63.
+class places_of_prefix {
+ public:
+  places_of_prefix(const places& of, std::uint64_t prefix, unsigned bits) noexcept : bits_(bits) {
+    note(prefix);
+    for (unsigned which = 1; which < of.form().hashes; ++which)
+      for (unsigned map = 0; map < places::maps; ++map) note(of.other_place(prefix, which, map));
+    std::sort(all_, all_ + count_);
+  }
+  const std::uint64_t* begin() const noexcept { return all_; }
+  const std::uint64_t* end() const noexcept { return all_ + count_; }
+
+  /// Calls visit(first, end) for those buckets of a level of 2^log2, side by side, in their order.
+  template <class Visit>
+  [[gnu::always_inline]] void for_each_run(unsigned log2, Visit&& visit) const {
+    std::uint64_t last = ~std::uint64_t{0};
+    for (const std::uint64_t place : *this) {
+      const std::uint64_t first = bucket_number(place, log2);
+      if (first == last) continue;  // a bucket of several prefixes
+      visit(first, first + (log2 > bits_ ? std::uint64_t{1} << (log2 - bits_) : 1));
+      last = first;
+    }
+  }
+
+ private:
+  void note(std::uint64_t place) noexcept {
+    place = place >> (64 - bits_) << (64 - bits_);
+    // of few bits many are the same
+    if (std::find(all_, all_ + count_, place) == all_ + count_) all_[count_++] = place;
+  }
+  unsigned bits_, count_ = 0;
+  std::uint64_t all_[1 + (max_hashes - 1) * places::maps];
+};
 
 }  // namespace durahash::gphash
