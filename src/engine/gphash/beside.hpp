@@ -4,7 +4,9 @@
 #pragma once
 
 #include "engine/beside.hpp"
-#include "engine/gphash/table.hpp"
+#include "engine/frame/stripes.hpp"
+#include "engine/gphash/places.hpp"
+#include "engine/gphash/stripe.hpp"
 
 namespace durahash::gphash {
 
@@ -104,7 +106,6 @@ class beside {
   }
 
  private:
-  using stripe_state = typename table<M, Kind>::stripe_state;
   struct named_level {
     std::uint64_t word, offset;
     unsigned log2;
@@ -172,7 +173,7 @@ class beside {
                                   std::uint64_t hash) noexcept {
     if (versions == nullptr || M::planted("beside-versions-are-not-asked")) return 0;
     std::atomic_thread_fence(std::memory_order_acquire);
-    const auto* const stripes = reinterpret_cast<const stripe_state*>(versions);
+    const auto* const stripes = reinterpret_cast<const stripe_state<M>*>(versions);
     return stripes[hash >> (64 - stripe_bits_of(v))].mark.version();
   }
   words bucket_at(const named_level& l, std::uint64_t index) const noexcept {

@@ -48,7 +48,8 @@ class places {
     for (unsigned which = 0; which < shape_.hashes; ++which) s.place[which] = place(hash, which);
     return s;
   }
-  constexpr std::uint64_t place(std::uint64_t hash, unsigned which) const noexcept {
+  [[gnu::always_inline]] constexpr std::uint64_t place(std::uint64_t hash,
+                                                       unsigned which) const noexcept {
     return which == 0 ? hash
                       : other_place(hash, which,
                                     hash * 0x9e3779b97f4a7c15u >> (64 - 4 * which) & (maps - 1));
