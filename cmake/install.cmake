@@ -16,7 +16,7 @@ target_include_directories(durahash_device INTERFACE "$<INSTALL_INTERFACE:${CMAK
 target_compile_options(durahash_device INTERFACE "$<$<COMPILE_LANGUAGE:CUDA>:--expt-relaxed-constexpr>")
 install(TARGETS durahash_device EXPORT durahashTargets)
 install(FILES "${PROJECT_SOURCE_DIR}/src/gpu/device/durahash/gpu_ref.cuh" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/durahash")
-foreach(header base/bits.hpp base/check.hpp base/diagnostics.hpp base/key_hash.hpp base/processor.hpp base/seeds.hpp media/site.hpp persist/pm.hpp persist/record_shape.hpp engine/place.hpp engine/frame/decision.hpp engine/gphash/format.hpp engine/gphash/candidates.hpp engine/gphash/leased.hpp
+foreach(header base/bits.hpp base/check.hpp base/diagnostics.hpp base/key_hash.hpp base/processor.hpp base/seeds.hpp media/site.hpp persist/pm.hpp persist/record_shape.hpp engine/place.hpp engine/frame/decision.hpp engine/gphash/format.hpp engine/gphash/places.hpp engine/gphash/leased.hpp
     gpu/both_sides.hpp gpu/rows.hpp gpu/bucket_copies.hpp gpu/operations.hpp gpu/staged.hpp gpu/visits.hpp gpu/batch.hpp gpu/device_view.hpp gpu/cuda_warp.cuh gpu/cuda_side.cuh)
   get_filename_component(folder "${header}" DIRECTORY)
   install(FILES "${PROJECT_SOURCE_DIR}/src/${header}" DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/durahash/device/${folder}")

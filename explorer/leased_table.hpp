@@ -8,7 +8,7 @@
 #include <optional>
 #include <set>
 
-#include "engine/gphash/table.hpp"
+#include "engine/gphash/lease.hpp"
 #include "gpu/cache.hpp"
 #include "gpu/lockstep_side.hpp"
 #include "gpu/split_commit.hpp"
@@ -282,7 +282,7 @@ class leased_table {
     std::scoped_lock lock(engine_);
     nobody_outside();
     lease_out();
-    std::optional<gpu::leased_level> top = home_.lease_top(counted_.records);
+    std::optional<gpu::leased_level> top = lender_.lease_top(counted_.records);
     if (top) {
       gpu::leased_level made = in_mirror ? mirror_.add_level(leased_, *top) : *top;
       side s = side_of();
@@ -293,9 +293,9 @@ class leased_table {
       end_kernel(s);
       if (in_mirror)
         static_cast<void>(mirror_.bring_home(
-            made, [&](std::uint64_t first, auto words) { home_.write_top(first, words); }));
+            made, [&](std::uint64_t first, auto words) { lender_.write_top(first, words); }));
       gpu::leased_table grown =
-          home_.put_on_top(counted_.moved - before.moved, counted_.misplaced - before.misplaced);
+          lender_.put_on_top(counted_.moved - before.moved, counted_.misplaced - before.misplaced);
       leased_ = in_mirror ? mirror_.shown(grown) : grown;
       if (cache_) static_cast<void>(cache_->begin(leased_));
     }
@@ -354,7 +354,7 @@ class leased_table {
   }
   void lease_out() {
     if (std::exchange(leased_out_, true)) return;
-    leased_ = *home_.lend();
+    leased_ = *lender_.lend();
     if (cache_) static_cast<void>(cache_->begin(leased_));
     if (!in_mirror) return;
     static_cast<void>(mirror_.copy(leased_));
@@ -380,13 +380,14 @@ class leased_table {
     return answer;
   }
   void end_lease() {
-    if (leased_out_) home_.take_back(std::exchange(counted_.records, 0));
+    if (leased_out_) lender_.take_back(std::exchange(counted_.records, 0));
     leased_out_ = false;
   }
 
   pool<M>& pool_;
   M& medium_;
   home home_;
+  gphash::lender<home> lender_{home_};
   process_medium beside_;  // what a mirror is
   own_memory own_;
   gpu::mirror mirror_{own_, gpu::memory_kind::own};

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "engine/gphash/table.hpp"
+#include "engine/gphash/lease.hpp"
 #include "gpu/split_commit.hpp"
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
@@ -39,30 +39,30 @@ class leaser_on final : public leaser {
  public:
   using engine = gphash::table<M, word_records>;
   using bound = word_adapter<engine, M>;
-  explicit leaser_on(bound& table) : table_(table) {}
+  explicit leaser_on(bound& table) : table_(table), home_(table.engine()) {}
 
   std::optional<leased_table> lend() override {
-    static_cast<void>(home().size());  // waits for the count
-    return home().lend();
+    static_cast<void>(table_.engine().size());  // waits for the count
+    return home_.lend();
   }
-  void take_back(std::int64_t added) override { home().take_back(added); }
+  void take_back(std::int64_t added) override { home_.take_back(added); }
   void give_up_lease() override {
     ban_readers();
-    home().give_up_lease();
+    home_.give_up();
     table_.storage().readers().keep_banned();
   }
   void ban_readers() override { table_.storage().readers().ban(); }
   void admit_readers() override { table_.storage().readers().go_on(); }
   std::optional<leased_level> lease_top(std::int64_t added) override {
-    return home().lease_top(added);
+    return home_.lease_top(added);
   }
   void write_top(std::uint64_t first, std::span<const std::uint64_t> words) override {
-    home().write_top(first, words);
+    home_.write_top(first, words);
   }
   leased_table put_on_top(std::uint64_t moved, std::uint64_t misplaced) override {
-    return home().put_on_top(moved, misplaced);
+    return home_.put_on_top(moved, misplaced);
   }
-  void give_top_back() override { home().give_top_back(); }
+  void give_top_back() override { home_.give_top_back(); }
   std::span<std::byte> memory() const override {
     return {table_.storage().at(std::uint64_t{0}), table_.storage().end()};
   }
@@ -85,8 +85,8 @@ class leaser_on final : public leaser {
   }
 
  private:
-  engine& home() const { return table_.engine(); }
   bound& table_;
+  gphash::lender<engine> home_;
 };
 
 /// Null: not such a pool.

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <memory>
 
-#include "engine/gphash/table.hpp"
+#include "engine/gphash/lease.hpp"
 #include "gpu/row_commit.hpp"
 #include "gpu/split_commit.hpp"
 #include "media/pmem_medium.hpp"
@@ -61,20 +61,21 @@ template <class Engine, medium M>
 class row_source_on final : public row_source {
  public:
   using kind = typename Engine::kind;
-  row_source_on(Engine& engine, pool<M>& storage) : engine_(engine), pool_(storage) {}
+  row_source_on(Engine& engine, pool<M>& storage)
+      : engine_(engine), home_(engine), pool_(storage) {}
 
   leased_rows rows() const override {
     const superblock& block = pool_.block();
     auto key_bytes = static_cast<unsigned>(sizeof(std::uint64_t));
     if constexpr (kind::fixed_key) key_bytes = static_cast<unsigned>(engine_.key_bytes());
-    return {engine_.as_leased(), pool_.at(std::uint64_t{0}), block.heap_offset,
-            pool_.end(),         key_hash(seeds_of(block)),  key_bytes,
+    return {home_.shown(),  pool_.at(std::uint64_t{0}), block.heap_offset,
+            pool_.end(),    key_hash(seeds_of(block)),  key_bytes,
             kind::fixed_key};
   }
   std::span<std::byte> memory() const override { return {pool_.at(std::uint64_t{0}), pool_.end()}; }
   void for_each_extent_of(std::string_view key, visitor visit) const override {
     const std::byte* base = pool_.at(std::uint64_t{0});
-    engine_.for_each_extent_of(key, [&](const extent& e) {
+    home_.for_each_extent_of(key, [&](const extent& e) {
       visit(static_cast<std::uint64_t>(static_cast<const std::byte*>(e.at) - base), e.bytes);
     });
   }
@@ -82,17 +83,17 @@ class row_source_on final : public row_source {
   bool takes_rows() const override {
     return !pool_.read_only() && (pool_.block().incompat & has_short_records) != 0;
   }
-  bool lend() override { return engine_.lend_rows(); }
-  void take_back(std::int64_t added) override { engine_.take_rows_back(added); }
+  bool lend() override { return home_.lend(); }
+  void take_back(std::int64_t added) override { home_.take_back(added); }
   void own() override { pool_.set_owner(this_process(owner_side::device)); }
   void disown() override { pool_.clear_owner(); }
   void give_up() override {
     ban_readers();
-    engine_.give_rows_up();
+    home_.give_up();
     pool_.readers().keep_banned();
   }
   status grow() override {
-    return with_memory([&] { return engine_.grow_now(); });
+    return with_memory([&] { return home_.grow(); });
   }
 
   void ban_readers() override { pool_.readers().ban(); }
@@ -101,13 +102,13 @@ class row_source_on final : public row_source {
     in_parts(cells, [&](std::span<std::uint64_t> part) {
       for (std::uint64_t& cell : part) {
         cell = 0;
-        if_memory_allows([&] { cell = engine_.lease_cell(bytes).value_or(0); });
+        if_memory_allows([&] { cell = home_.lease_cell(bytes).value_or(0); });
       }
     });
   }
   void give_back(std::span<const std::uint64_t> cells, std::uint64_t bytes) override {
     for (std::uint64_t cell : cells)
-      if (cell != 0) engine_.give_cell_back(cell, bytes);
+      if (cell != 0) home_.give_cell_back(cell, bytes);
   }
   void flush_rows(row_form form, std::span<const row_change> changes) override {
     if constexpr (!M::visible_is_durable)
@@ -127,10 +128,10 @@ class row_source_on final : public row_source {
       std::int64_t here = 0;
       for (const row_change& c : part) {
         if (c.word == nullptr) {
-          if (c.record != 0) engine_.give_cell_back(c.record, form.bytes());
+          if (c.record != 0) home_.give_cell_back(c.record, form.bytes());
           continue;
         }
-        if (c.replaced != 0) engine_.retire_cell(c.replaced, c.replaced_bytes);
+        if (c.replaced != 0) home_.retire_cell(c.replaced, c.replaced_bytes);
         if (c.payload != nullptr) ++here;
         else if (c.record == 0) --here;
       }
@@ -141,6 +142,7 @@ class row_source_on final : public row_source {
 
  private:
   Engine& engine_;
+  gphash::row_lender<Engine> home_;
   pool<M>& pool_;
 };
 

@@ -35,10 +35,9 @@ struct leased_rows {
     return {gphash::leased_table::none(), nullptr, 0, 0, key_hash({}), 0, false};
   }
   constexpr unsigned key_words() const noexcept { return key_bytes / 8; }
-  /// As gphash::table::hash_of.
+  /// As gphash::buckets::hash_of.
   constexpr std::uint64_t hash_of(const std::uint64_t* key) const noexcept {
-    std::uint64_t hash = hashing.of(key, key_words());
-    return hash < gphash::first_fingerprint ? hash + gphash::first_fingerprint : hash;
+    return gphash::fingerprint_of(hashing.of(key, key_words()));
   }
   constexpr bool contains(std::uint64_t offset, std::uint64_t bytes) const noexcept {
     return offset >= heap_offset && bytes <= end && offset <= end - bytes;

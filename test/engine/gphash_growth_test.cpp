@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "engine/gphash/lease.hpp"
 #include "test/engine/engine_rig.hpp"
 
 namespace durahash::test {
@@ -103,9 +104,9 @@ TEST(GphashGrowth, AllThatIsDoneBesideFindsTheTableAsItIs) {
   }
   {
     coming c(40);
-    auto lent = c.r->t->lend();
-    ASSERT_TRUE(lent.has_value());
-    c.r->t->take_back(0);
+    gphash::lender lender(*c.r->t);
+    ASSERT_TRUE(lender.lend().has_value());
+    lender.take_back(0);
     EXPECT_EQ(difference(*c.r, c.wanted), "");
   }
   {

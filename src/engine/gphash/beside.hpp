@@ -4,7 +4,9 @@
 #pragma once
 
 #include "engine/beside.hpp"
-#include "engine/gphash/table.hpp"
+#include "engine/frame/stripes.hpp"
+#include "engine/gphash/places.hpp"
+#include "engine/gphash/stripe.hpp"
 
 namespace durahash::gphash {
 
@@ -49,7 +51,7 @@ class beside {
     }
     for (unsigned l = 0; c.escape < 0 && l < shape_.levels && answer == looked::miss; ++l)
       for (unsigned which = 0; which < shape_.hashes && answer == looked::miss; ++which) {
-        const auto* const b = bucket_at(v.at[l], c.place[which] >> (64 - v.at[l].log2));
+        const auto* const b = bucket_at(v.at[l], bucket_number(c.place[which], v.at[l].log2));
         lines.add(b, shape_.bucket_bytes());
         for (unsigned i = 0; i < shape_.slots && answer == looked::miss; ++i)
           answer = read_if(slot_at(b, i), c.fingerprint, key, found);
@@ -68,35 +70,19 @@ class beside {
     const unsigned bits = stripe_bits_of(v);
     const std::uint64_t prefix = position >> (64 - bits) << (64 - bits);
     end = prefix + (std::uint64_t{1} << (64 - bits));
-    std::uint64_t places[1 + (max_hashes - 1) * places::maps];
-    unsigned count = 0;
-    auto note = [&](std::uint64_t place) {
-      place = place >> (64 - bits) << (64 - bits);
-      if (std::find(places, places + count, place) == places + count) places[count++] = place;
-    };
-    note(prefix);
-    for (unsigned which = 1; which < shape_.hashes; ++which)
-      for (unsigned map = 0; map < places::maps; ++map)
-        note(places_.other_place(prefix, which, map));
-    std::sort(places, places + count);
+    const places_of_prefix where(places_, prefix, bits);
     looked_at<M> lines(p_.medium());
-    for (const named_level& l : v.all(shape_.levels)) {
-      std::uint64_t last = ~std::uint64_t{0};
-      for (std::uint64_t place : std::span(places, count)) {
-        const std::uint64_t first = place >> (64 - l.log2);
-        if (first == last) continue;  // a bucket of several prefixes
-        last = first;
-        const std::uint64_t buckets = l.log2 > bits ? std::uint64_t{1} << (l.log2 - bits) : 1;
-        for (std::uint64_t n = first; n < first + buckets; ++n) {
+    looked answer = looked::hit;
+    for (const named_level& l : v.all(shape_.levels))
+      where.for_each_run(l.log2, [&](std::uint64_t first, std::uint64_t behind) {
+        for (std::uint64_t n = first; n < behind && answer == looked::hit; ++n) {
           const auto* const b = bucket_at(l, n);
           lines.add(b, shape_.bucket_bytes());
-          for (unsigned i = 0; i < shape_.slots; ++i)
-            if (looked read = read_slot(slot_at(b, i), versions, v, prefix, bits, found);
-                read != looked::hit)
-              return read;
+          for (unsigned i = 0; i < shape_.slots && answer == looked::hit; ++i)
+            answer = read_slot(slot_at(b, i), versions, v, prefix, bits, found);
         }
-      }
-    }
+      });
+    if (answer != looked::hit) return answer;
     if constexpr (Kind::in_slot)
       for (unsigned i = 0; prefix == 0 && i < first_fingerprint; ++i) {
         const slot& at = root_of_table().escapes[i];
@@ -120,7 +106,6 @@ class beside {
   }
 
  private:
-  using stripe_state = typename table<M, Kind>::stripe_state;
   struct named_level {
     std::uint64_t word, offset;
     unsigned log2;
@@ -153,8 +138,7 @@ class beside {
     if constexpr (Kind::in_slot) {
       return places_.words().mix(key);
     } else {
-      const std::uint64_t hash = bytes_hash(key, seeds_);
-      return hash < first_fingerprint ? hash + first_fingerprint : hash;
+      return fingerprint_of(bytes_hash(key, seeds_));
     }
   }
   /// miss: there are none yet.
@@ -189,7 +173,7 @@ class beside {
                                   std::uint64_t hash) noexcept {
     if (versions == nullptr || M::planted("beside-versions-are-not-asked")) return 0;
     std::atomic_thread_fence(std::memory_order_acquire);
-    const auto* const stripes = reinterpret_cast<const stripe_state*>(versions);
+    const auto* const stripes = reinterpret_cast<const stripe_state<M>*>(versions);
     return stripes[hash >> (64 - stripe_bits_of(v))].mark.version();
   }
   words bucket_at(const named_level& l, std::uint64_t index) const noexcept {

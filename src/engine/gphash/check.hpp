@@ -5,87 +5,96 @@
 
 namespace durahash::gphash {
 
-template <medium M, class Kind>
-std::string table<M, Kind>::where(const level_view& l, std::uint64_t index) const {
-  return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) +
-         ", bucket " + std::to_string(index);
-}
+template <class Table>
+class checker {
+  using M = typename Table::medium_type;
+  using Kind = typename Table::kind;
 
-template <medium M, class Kind>
-std::string table<M, Kind>::fault_of(const found_record& r) const {
-  return durahash::fault_of<Kind>(m_, p_, seeds_, r,
-                                  [this](key_type key, const hash_seeds&) { return hash_of(key); });
-}
+ public:
+  checker(Table& t, violations& violated) : t_(t), m_(t.m_), b_(t.buckets_), violated_(violated) {}
 
-/// Whether a search for the hash looks into the bucket.
-template <medium M, class Kind>
-bool table<M, Kind>::belongs(const level_view& l, std::uint64_t index, std::uint64_t hash) const {
-  candidates s = candidates_of(hash);
-  return std::any_of(s.place, s.place + shape_.hashes,
-                     [&](std::uint64_t place) { return number(l, place) == index; });
-}
+  /// Returns the records.
+  std::uint64_t check() {
+    const levels_view& v = t_.levels_.now();
+    geometry g = t_.cells_.named();
+    if (!g.sound() || g.bottom() + v.count - 1 != v.at[0].log2)
+      violated_("the root does not name the levels in use");
+    if (t_.coming_.is_begun()) reaches(t_.cells_.bytes_of(t_.coming_.level().log2));
+    std::uint64_t records = check_escapes();
+    for (const level_view& l : v.all()) check_level(l);
+    std::sort(seen_.begin(), seen_.end(), live_record::before);
+    for (std::size_t i = 0; i < seen_.size(); ++i)
+      if (seen_before<Kind>(m_, t_.p_, seen_, i)) violated_("a key lives in two slots");
+    return records + seen_.size();
+  }
+  std::uint64_t reached_bytes() const noexcept { return reached_bytes_; }
+
+ private:
+  void reaches(std::uint64_t bytes) { reached_bytes_ += cell_bytes_for(bytes); }
+
+  /// Returns the records in the escape slots.
+  std::uint64_t check_escapes() {
+    std::uint64_t records = 0;
+    for (int i = 0; i < static_cast<int>(first_fingerprint); ++i) {
+      std::uint64_t state = load(m_, *b_.escape_slot(i).state);
+      bool holds = Kind::in_slot && state == escape_fingerprint;
+      records += holds;
+      if (!holds && state != empty_state && !t_.p_.read_only())
+        violated_("escape slot " + std::to_string(i) + " is neither empty nor a record's");
+    }
+    return records;
+  }
+
+  /// G1, and that the root names the level.
+  void check_level(const level_view& l) {
+    std::uint64_t bytes = t_.cells_.bytes_of(l.log2);
+    reaches(bytes);
+    if (!t_.heap_.holds(l.offset, bytes))
+      violated_("the level at offset " + std::to_string(l.offset) + " is not allocated");
+    if (load(m_, t_.cells_.word_of(l)) != checked_place::of(l.offset, l.log2).word)
+      violated_("the root does not name the level of 2^" + std::to_string(l.log2) +
+                " buckets in use");
+    for (std::uint64_t index = 0; index < l.buckets(); ++index) {
+      check_states(l, index);
+      b_.for_each_resident(b_.at(l, index),
+                           [&](const resident<Kind>& r) { check_record(l, index, r); });
+    }
+  }
+
+  void check_states(const level_view& l, std::uint64_t index) {
+    for (unsigned i = 0; i < b_.form().slots && !t_.p_.read_only(); ++i)
+      if (std::uint64_t state = load(m_, *b_.slot_at(b_.at(l, index), i).state);
+          state != empty_state && state < first_fingerprint)
+        violated_(where(l, index) + ": a slot is neither empty nor a record's");
+  }
+
+  void check_record(const level_view& l, std::uint64_t index, const resident<Kind>& r) {
+    seen_.push_back(r);
+    if (!b_.belongs(l, index, r.hash)) violated_(where(l, index) + ": a record out of place");
+    if (std::string fault = b_.fault_of(r); !fault.empty())
+      violated_(where(l, index) + ": " + fault);
+    if constexpr (!Kind::in_slot) {
+      auto record = record_at(m_, t_.p_, r.value_word);
+      if (record && !t_.heap_.holds(r.value_word, record->bytes()))
+        violated_(where(l, index) + ": the record at offset " + std::to_string(r.value_word) +
+                  " is not allocated");
+      if (record) reaches(record->bytes());
+    }
+  }
+
+  Table& t_;
+  M& m_;
+  const decltype(Table::buckets_)& b_;
+  violations& violated_;
+  std::uint64_t reached_bytes_ = 0;
+  std::vector<record_of<Kind>> seen_;  // in the levels
+};
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
-  const levels_view& v = levels();
-  geometry g{load(m_, root_of_table().geometry)};
-  if (!g.sound() || g.bottom() + shape_.levels - 1 != v.at[0].log2)
-    violated("the root does not name the levels in use");
-  if (coming_.is_begun()) reached_bytes += cell_bytes_for(shape_.level_bytes(top_to_be_.log2));
-  std::uint64_t records = check_escapes(violated);
-  std::vector<found_record> seen;
-  for (const level_view& l : v.all()) records += check_level(l, violated, reached_bytes, seen);
-  std::sort(seen.begin(), seen.end(), live_record::before);
-  for (std::size_t i = 0; i < seen.size(); ++i)
-    if (seen_before<Kind>(m_, p_, seen, i)) violated("a key lives in two slots");
-  return records;
-}
-
-/// G1, and that the root names the level. Returns its records, and adds them to `seen`.
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_level(const level_view& l, violations& violated,
-                                          std::uint64_t& reached_bytes,
-                                          std::vector<found_record>& seen) {
-  std::uint64_t bytes = shape_.level_bytes(l.log2), records = 0;
-  reached_bytes += cell_bytes_for(bytes);
-  if (!heap_.holds(l.offset, bytes))
-    violated("the level at offset " + std::to_string(l.offset) + " is not allocated");
-  if (load(m_, level_word(bank(), l.log2)) != checked_place::of(l.offset, l.log2).word)
-    violated("the root does not name the level of 2^" + std::to_string(l.log2) + " buckets in use");
-  for (std::uint64_t index = 0; index < l.buckets(); ++index) {
-    bucket b = bucket_at(l, index);
-    for (unsigned i = 0; i < shape_.slots && !p_.read_only(); ++i)
-      if (std::uint64_t state = load(m_, *slot_at(b, i).state);
-          state != empty_state && state < first_fingerprint)
-        violated(where(l, index) + ": a slot is neither empty nor a record's");
-    for_each_resident(b, [&](const resident& r) {
-      ++records;
-      seen.push_back(r);
-      if (!belongs(l, index, r.hash)) violated(where(l, index) + ": a record out of place");
-      if (std::string fault = fault_of(r); !fault.empty()) violated(where(l, index) + ": " + fault);
-      if constexpr (!Kind::in_slot) {
-        auto record = record_at(m_, p_, r.value_word);
-        if (record && !heap_.holds(r.value_word, record->bytes()))
-          violated(where(l, index) + ": the record at offset " + std::to_string(r.value_word) +
-                   " is not allocated");
-        if (record) reached_bytes += cell_bytes_for(record->bytes());
-      }
-    });
-  }
-  return records;
-}
-
-/// Returns the records in the escape slots.
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_escapes(violations& violated) {
-  std::uint64_t records = 0;
-  for (int i = 0; i < static_cast<int>(first_fingerprint); ++i) {
-    std::uint64_t state = load(m_, *escape_slot(i).state);
-    bool holds = Kind::in_slot && state == escape_fingerprint;
-    records += holds;
-    if (!holds && state != empty_state && !p_.read_only())
-      violated("escape slot " + std::to_string(i) + " is neither empty nor a record's");
-  }
+  checker<table> c(*this, violated);
+  const std::uint64_t records = c.check();
+  reached_bytes += c.reached_bytes();
   return records;
 }
 
@@ -93,16 +102,16 @@ std::uint64_t table<M, Kind>::check_escapes(violations& violated) {
 
 template <medium M, class Kind>
 void table<M, Kind>::describe(table_stats& stats) {
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   std::uint64_t records = 0, in_top = 0, hit_buckets = 0;
-  auto add = [&](bucket b, bool top) {
-    for_each_resident(b, [&](const resident& r) {
+  auto add = [&](bucket_ref b, bool top) {
+    buckets_.for_each_resident(b, [&](const resident<Kind>& r) {
       ++records;
       in_top += top;
-      candidates s = candidates_of(r.hash);
-      for (unsigned n = 0; n < shape_.levels * shape_.hashes; ++n) {
+      candidates s = buckets_.candidates_of(r.hash);
+      for (unsigned n = 0; n < shape().levels * shape().hashes; ++n) {
         ++hit_buckets;
-        if (bucket_of(v.at[n / shape_.hashes], s.place[n % shape_.hashes]) == b) break;
+        if (buckets_.of(v.at[n / shape().hashes], s.place[n % shape().hashes]) == b) break;
       }
     });
   };
@@ -110,24 +119,24 @@ void table<M, Kind>::describe(table_stats& stats) {
   for (const level_view& l : v.all())
     for (std::uint64_t n = 0; n < l.buckets(); n += at_once) {
       [[maybe_unused]] read_guard guard = reading();
-      if (&levels() != &v) break;  // these may be gone: what was seen has to do
+      if (&levels_.now() != &v) break;  // these may be gone: what was seen has to do
       for (std::uint64_t each = n; each < std::min(n + at_once, l.buckets()); ++each)
-        add(bucket_at(l, each), &l == v.at);
+        add(buckets_.at(l, each), &l == v.at);
     }
   auto mean = [&](std::uint64_t sum) {
     return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
   };
-  stats.figures = {{"levels", static_cast<double>(shape_.levels)},
-                   {"hashes", static_cast<double>(shape_.hashes)},
-                   {"slots_per_bucket", static_cast<double>(shape_.slots)},
+  stats.figures = {{"levels", static_cast<double>(shape().levels)},
+                   {"hashes", static_cast<double>(shape().hashes)},
+                   {"slots_per_bucket", static_cast<double>(shape().slots)},
                    {"top_log2", static_cast<double>(v.at[0].log2)},
                    {"in_top", mean(in_top)},
                    {"positive_probe_mean", mean(hit_buckets)},
                    {"resizes", static_cast<double>(resizes_.load())},
                    {"rehashed", static_cast<double>(rehashed_.load())},
-                   {"lost_claims", static_cast<double>(lost_claims_.load())}};
+                   {"lost_claims", static_cast<double>(claims_.lost())}};
   if constexpr (Kind::fixed_key)
-    stats.figures.push_back({"key_bytes", static_cast<double>(shape_.key_bytes)});
+    stats.figures.push_back({"key_bytes", static_cast<double>(shape().key_bytes)});
   if (v.cache == nullptr) return;
   bucket_cache::counts cache = v.cache->figures();
   stats.figures.push_back({"cache_copies", static_cast<double>(cache.copies)});

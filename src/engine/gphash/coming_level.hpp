@@ -13,6 +13,7 @@
 
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
+#include "engine/gphash/levels.hpp"
 #include "persist/order.hpp"
 
 namespace durahash::gphash {
@@ -20,9 +21,10 @@ namespace durahash::gphash {
 class coming_level {
  public:
   /// From here on writers tell what they change in a bucket that is copied. Nobody copies yet. May
-  /// throw std::bad_alloc: then nothing has happened.
-  void begin(std::uint64_t buckets) {
+  /// throw std::bad_alloc: then nothing has happened. `buckets`: of the bottom.
+  void begin(std::uint64_t buckets, const level_view& coming) {
     copied_ = zeroed_array<std::uint8_t>(buckets);
+    level_ = coming;
     buckets_ = buckets;
     next_ = done_ = 0;
     begun_.store(true, std::memory_order_release);
@@ -44,6 +46,8 @@ class coming_level {
   bool is_begun() const noexcept { return begun_.load(std::memory_order_acquire); }
   bool is_open() const noexcept { return open_.load(std::memory_order_acquire); }
   bool is_complete() const noexcept { return is_begun() && done_ == buckets_; }
+  /// Since it is begun.
+  const level_view& level() const noexcept { return level_; }
 
   /// One thread's part of the copying: the levels stay what they are.
   class part {
@@ -76,6 +80,7 @@ class coming_level {
   std::atomic<std::uint32_t> copying_{0};  // threads
   std::atomic<std::uint64_t> next_{0}, done_{0};
   std::atomic<std::uint64_t> buckets_{0};
+  level_view level_;
   zeroed_array<std::uint8_t> copied_;
   spin_lock locks_[lock_count];
 };

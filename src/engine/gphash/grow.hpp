@@ -23,78 +23,66 @@
 
 namespace durahash::gphash {
 
-namespace detail {
+template <class Table>
+class growth {
+  using M = typename Table::medium_type;
+  using Kind = typename Table::kind;
 
-/// A cell's offset is a multiple of its bytes, or of a page's: place words name blocks.
-constexpr bool every_level_begins_at_a_block() {
-  for (unsigned slots_log2 = 1; slots_log2 <= 4; ++slots_log2)
-    for (unsigned key_bytes = 0; key_bytes <= max_key_bytes; key_bytes += 8)
-      for (unsigned log2 = min_bottom; log2 < level_sizes; ++log2)
-        if (cell_bytes_for(shape{1, 1, 1u << slots_log2, slots_log2, key_bytes}.level_bytes(log2)) %
-                block_bytes !=
-            0)
-          return false;
-  return true;
-}
-static_assert(every_level_begins_at_a_block());
+ public:
+  explicit growth(Table& t) noexcept
+      : t_(t), m_(t.m_), p_(t.p_), b_(t.buckets_), levels_(t.levels_) {}
 
-}  // namespace detail
+  status grow(const levels_view& seen);
+  void help(std::uint64_t writes);
+  void drop() noexcept;
 
-/// Of a level that readers may still see.
-template <medium M, class Kind>
-void table<M, Kind>::give_back(const level_view& l) noexcept {
-  p_.readers().before_reuse();
-  if constexpr (Kind::in_slot)
-    // readers notice by the levels; the bytes stay mapped
-    heap_.free(l.offset, shape_.level_bytes(l.log2));
-  else heap_.retire(l.offset, shape_.level_bytes(l.log2));
-}
+  std::optional<loose_cell<M>> allocate_top(const levels_view& v, std::uint64_t records);
+  void adopt_top(const levels_view& v, const levels_view& planned, flushed started) noexcept;
 
-template <medium M, class Kind>
-flushed table<M, Kind>::write_words(pm<std::uint64_t>* at, std::span<const std::uint64_t> words) {
-  for (std::size_t i = 0; i < words.size(); ++i) store(m_, at[i], words[i]);
-  return flush(m_, extent{at, words.size() * 8}, "gphash.level.words");
-}
+ private:
+  status put_level_on_top(const levels_view& v);
+  status begin();
+  void copy_buckets(std::uint64_t most);
+  status finish();
+  void end() noexcept;
+  void ask();
+  flushed copy_bucket(const level_view& from, std::uint64_t index, const level_view& to,
+                      std::span<std::uint64_t> words);
 
-template <medium M, class Kind>
-void table<M, Kind>::lock_stripes(const levels_view& v) noexcept {
-  // in order; groups never wait while they hold one
-  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].lock();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::unlock_stripes(const levels_view& v) noexcept {
-  for (stripe_index s = 0; s < stripes_of(v); ++s) locks_[s].unlock();
-}
+  Table& t_;
+  M& m_;
+  pool<M>& p_;
+  const decltype(Table::buckets_)& b_;
+  decltype(Table::levels_)& levels_;
+};
 
 /// A level more on top of these, unless somebody has put one there. The caller holds nothing.
-template <medium M, class Kind>
-status table<M, Kind>::grow(const levels_view& seen) {
-  await_count();  // the stripes stay what they are while records are collected
-  if (stop_to_grow_) {
-    everybody_kept_out alone(*this);
-    return &levels() == &seen ? put_level_on_top(seen) : status::ok;
+template <class Table>
+status growth<Table>::grow(const levels_view& seen) {
+  t_.await_count();  // the stripes stay what they are while records are collected
+  if (!t_.need_.is_early()) {
+    typename Table::everybody_kept_out alone(t_);
+    return &levels_.now() == &seen ? put_level_on_top(seen) : status::ok;
   }
   {
-    std::scoped_lock lock(resize_lock_);
-    if (&levels() != &seen) return status::ok;
-    if (status s = begin_growth(); s != status::ok) return s;
+    std::scoped_lock lock(levels_.changing());
+    if (&levels_.now() != &seen) return status::ok;
+    if (status s = begin(); s != status::ok) return s;
   }
   copy_buckets(~std::uint64_t{0});
-  return finish_growth();
+  return finish();
 }
 
-template <medium M, class Kind>
-status table<M, Kind>::put_level_on_top(const levels_view& v) {
-  auto place = allocate_top(v, size());
+template <class Table>
+status growth<Table>::put_level_on_top(const levels_view& v) {
+  auto place = allocate_top(v, t_.size());
   if (!place) return p_.sound() ? status::no_space : status::io_error;
-  level_view made = view_of(place->offset(), v.at[0].log2 + 1);
-  const levels_view& planned = plan_top(v, made);
-  const level_view& bottom = v.at[shape_.levels - 1];
+  level_view made = t_.cells_.view_of(place->offset(), v.at[0].log2 + 1);
+  const levels_view& planned = levels_.plan_top(v, made);
   flushed started;
-  std::vector<std::uint64_t> words(shape_.bucket_words() << shape_.levels);
-  for (std::uint64_t index = 0; index < bottom.buckets(); ++index)
-    started += copy_bucket(bottom, index, made, words);
+  std::vector<std::uint64_t> words(b_.form().bucket_words() << b_.form().levels);
+  for (std::uint64_t index = 0; index < v.bottom().buckets(); ++index)
+    started += copy_bucket(v.bottom(), index, made, words);
   place->keep();
   adopt_top(v, planned, std::move(started));
   return status::ok;
@@ -102,300 +90,177 @@ status table<M, Kind>::put_level_on_top(const levels_view& v) {
 
 // ---------------------------------------------------------------------------------- beside writers
 
-/// Step 0, unless a level is coming. Under resize_lock_.
-template <medium M, class Kind>
-status table<M, Kind>::begin_growth() {
-  if (coming_.is_begun()) return status::ok;
-  const levels_view& v = levels();
-  auto place = allocate_top(v, size());
+/// Step 0, unless a level is coming. Nobody else changes the levels.
+template <class Table>
+status growth<Table>::begin() {
+  if (t_.coming_.is_begun()) return status::ok;
+  const levels_view& v = levels_.now();
+  auto place = allocate_top(v, t_.size());
   if (!place) return p_.sound() ? status::no_space : status::io_error;
-  coming_.begin(v.at[shape_.levels - 1].buckets());
-  top_to_be_ = view_of(place->keep(), v.at[0].log2 + 1);
-  tells_ = true;
-  if (!M::planted("gphash-copying-begins-before-its-writers-know"))
-    for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock passed(locks_[s]);
-  coming_.open();
-  wants_help_ = true;
+  t_.coming_.begin(v.bottom().buckets(), t_.cells_.view_of(place->offset(), v.at[0].log2 + 1));
+  place->keep();
+  t_.tells_ = true;
+  if (!M::planted("gphash-copying-begins-before-its-writers-know")) levels_.let_writers_pass(v);
+  t_.coming_.open();
+  t_.need_.begin();
   return status::ok;
 }
 
 /// Step 1, of up to so many buckets.
-template <medium M, class Kind>
-void table<M, Kind>::copy_buckets(std::uint64_t most) {
+template <class Table>
+void growth<Table>::copy_buckets(std::uint64_t most) {
   // the bucket's copies; with room for them nothing is taken that is not copied
   std::uint64_t small[64];
-  const std::size_t words_wanted = shape_.bucket_words() << shape_.levels;
+  const std::size_t words_wanted = b_.form().bucket_words() << b_.form().levels;
   std::vector<std::uint64_t> large(words_wanted > std::size(small) ? words_wanted : 0);
   const std::span words(large.empty() ? small : large.data(), words_wanted);
-  coming_level::part part(coming_);
+  coming_level::part part(t_.coming_);
   flushed started;
   std::uint64_t count = 0;
   for (; count < most; ++count) {
     const std::optional<std::uint64_t> index = part.take();
     if (!index) break;
-    const level_view& bottom = levels().at[shape_.levels - 1];  // now that one is taken, it stays
-    std::scoped_lock lock(coming_.lock_of(*index));
-    started += copy_bucket(bottom, *index, top_to_be_, words);
-    coming_.mark_copied(*index);
+    const level_view& bottom = levels_.now().bottom();  // now that one is taken, it stays
+    std::scoped_lock lock(t_.coming_.lock_of(*index));
+    started += copy_bucket(bottom, *index, t_.coming_.level(), words);
+    t_.coming_.mark_copied(*index);
   }
   if (count == 0) return;
   part.count_done(count, fence(m_, std::move(started), "gphash.grow.copied"));
 }
 
 /// Steps 2 to 4, if all is copied when those are done who copy. Else another level is coming.
-template <medium M, class Kind>
-status table<M, Kind>::finish_growth() {
-  everybody_kept_out alone(*this);
-  if (!coming_.is_begun()) return status::ok;
-  coming_.close();
-  if (!coming_.is_complete()) return coming_.open(), status::ok;
-  const levels_view& v = levels();
-  const levels_view& planned = plan_top(v, top_to_be_);
-  if (!p_.may_change()) return drop_growth(), status::io_error;
-  end_growth();
+template <class Table>
+status growth<Table>::finish() {
+  typename Table::everybody_kept_out alone(t_);
+  if (!t_.coming_.is_begun()) return status::ok;
+  t_.coming_.close();
+  if (!t_.coming_.is_complete()) return t_.coming_.open(), status::ok;
+  const levels_view& v = levels_.now();
+  const levels_view& planned = levels_.plan_top(v, t_.coming_.level());
+  if (!p_.may_change()) return drop(), status::io_error;
+  end();
   adopt_top(v, planned, {});
   return status::ok;
 }
 
 /// The level that is coming is given up. Nobody writes.
-template <medium M, class Kind>
-void table<M, Kind>::drop_growth() noexcept {
-  if (!coming_.is_begun()) return;
-  coming_.close();
-  heap_.free(top_to_be_.offset, shape_.level_bytes(top_to_be_.log2));
-  end_growth();
+template <class Table>
+void growth<Table>::drop() noexcept {
+  if (!t_.coming_.is_begun()) return;
+  t_.coming_.close();
+  t_.cells_.free(t_.coming_.level());
+  end();
 }
-template <medium M, class Kind>
-void table<M, Kind>::end_growth() noexcept {
-  coming_.end();
-  tells_ = cache_percent_ != 0;
-  wants_help_ = false;
-  asked_for_growth_ = false;
-  notes_ = notes_in_vain_ = 0;
+template <class Table>
+void growth<Table>::end() noexcept {
+  t_.coming_.end();
+  t_.tells_ = levels_.has_copies();
+  t_.need_.end();
 }
 
-/// An insertion finds that few of its key's slots are empty: soon one will find none.
-template <medium M, class Kind>
-[[gnu::noinline]] void table<M, Kind>::note_nearly_full() noexcept {
-  constexpr std::uint64_t one_of = 256, most = 16;  // of small tables one note is enough
-  const std::uint64_t bottom = levels().at[shape_.levels - 1].buckets();
-  const std::uint64_t enough = std::max(std::min(bottom / one_of, most), notes_in_vain_.load());
-  if (!stop_to_grow_ && notes_.fetch_add(1) + 1 >= enough) wants_help_ = true;
-}
-
-/// Behind some writes: what they do for growth that is asked for or under way. Nothing is locked.
-template <medium M, class Kind>
-[[gnu::noinline]] status table<M, Kind>::help_growth(std::uint64_t writes, status answer) noexcept {
+/// For growth that is asked for or under way. Nothing is locked.
+template <class Table>
+void growth<Table>::help(std::uint64_t writes) {
   constexpr std::uint64_t buckets_by_a_write = 4;
-  if_memory_allows([&] {
-    if (!p_.changing()) return;  // synced meanwhile
-    if (coming_.is_open()) copy_buckets(writes * buckets_by_a_write);
-    if (coming_.is_complete()) finish_growth();
-    else if (!coming_.is_begun()) ask_for_growth();
-  });
-  return answer;
+  if (!p_.changing()) return;  // synced meanwhile
+  if (t_.coming_.is_open()) copy_buckets(writes * buckets_by_a_write);
+  if (t_.coming_.is_complete()) finish();
+  else if (!t_.coming_.is_begun()) ask();
 }
 
 /// A large level is allocated in the background, and nobody waits there: who holds the lock may do
 /// so for long (a check), or for as long as a device works. The next write asks again.
-template <medium M, class Kind>
-void table<M, Kind>::ask_for_growth() {
+template <class Table>
+void growth<Table>::ask() {
   constexpr std::uint64_t at_once_bytes = 1 << 20;
-  if (!counted() || asked_for_growth_.exchange(true)) return;
-  auto begin = [this](const background&) {
+  if (!t_.counted() || !t_.need_.ask()) return;
+  auto begin_there = [&t = t_](const background&) {
     if_memory_allows([&] {
-      std::unique_lock lock(resize_lock_, std::try_to_lock);
+      std::unique_lock lock(t.levels_.changing(), std::try_to_lock);
       if (!lock) return;
       // a pool that was synced meanwhile is left in peace
-      const bool wanted = p_.changing() && size() * 2 >= slots();
-      if (wanted && begin_growth() == status::ok) return;
-      notes_in_vain_ = 2 * notes_ + 1;
-      wants_help_ = false;
+      const bool wanted = t.p_.changing() && t.size() * 2 >= t.slots();
+      if (wanted && growth(t).begin() == status::ok) return;
+      t.need_.was_in_vain();
     });
-    asked_for_growth_ = false;
+    t.need_.answered();
   };
-  if (!worth_a_thread(shape_.level_bytes(top_log2() + 1), at_once_bytes + 1) ||
-      !background_.submit(begin))
-    begin(background_);
-}
-
-/// A change of the bottom: of the level that is coming, too, if it has the bucket. Its stripe is
-/// locked.
-template <medium M, class Kind>
-template <class Publish>
-flushed table<M, Kind>::publish_twice(const level_view& bottom, std::uint64_t index,
-                                      const change& c, Publish& publish) {
-  std::scoped_lock lock(coming_.lock_of(index));
-  const std::uint64_t state = load(m_, *c.where.state), value = load(m_, *c.where.value);
-  flushed started = publish();
-  if (coming_.is_copied(index) && !M::planted("gphash-a-copied-bucket-is-not-told"))
-    started += tell_coming_level(bottom, index, c, state, value);
-  return started;
-}
-
-/// `state` and `value`: of the slot, before it was changed.
-template <medium M, class Kind>
-flushed table<M, Kind>::tell_coming_level(const level_view& bottom, std::uint64_t index,
-                                          const change& c, std::uint64_t state,
-                                          std::uint64_t value) {
-  const bool is_new = c.records > 0;
-  const std::uint64_t fingerprint = is_new ? c.next : state;
-  const std::optional<std::uint64_t> over = bucket_over(bottom, index, top_to_be_, fingerprint);
-  if (!over) return damage_found_ = true, flushed();
-  const bucket b = bucket_at(top_to_be_, *over);
-  unsigned slot = 0;
-  auto is_the_one = [&] {
-    const std::uint64_t there = load(m_, b[slot]);
-    return is_new ? there == empty_state
-                  : there == fingerprint && load(m_, b[shape_.slots + slot]) == value;
-  };
-  while (slot < shape_.slots && !is_the_one()) ++slot;
-  if (slot == shape_.slots) return damage_found_ = true, flushed();
-  flushed started;
-  auto tell = [&](pm<std::uint64_t>& word, std::uint64_t now) {
-    store(m_, word, now);
-    started += flush_in_line(m_, word, "gphash.grow.told");
-  };
-  const slot_ref at = slot_at(b, slot);
-  if constexpr (Kind::fixed_key)
-    for (unsigned n = 0; is_new && n < shape_.key_words(); ++n)
-      tell(at.key[n], load(m_, c.where.key[n]));
-  if (c.records >= 0) tell(*at.value, load(m_, *c.where.value));
-  if (c.records != 0) tell(*at.state, c.next);
-  return started;
+  if (!worth_a_thread(t_.cells_.bytes_of(levels_.now().at[0].log2 + 1), at_once_bytes + 1) ||
+      !t_.background_.submit(begin_there))
+    begin_there(t_.background_);
 }
 
 // ------------------------------------------------------------------------------------- the new top
 
 /// A level of twice the top's size, of which every word is to be written; nothing if there is no
 /// space, or no use.
-template <medium M, class Kind>
-std::optional<loose_cell<M>> table<M, Kind>::allocate_top(const levels_view& v,
-                                                          std::uint64_t records) {
+template <class Table>
+auto growth<Table>::allocate_top(const levels_view& v, std::uint64_t records)
+    -> std::optional<loose_cell<M>> {
   unsigned top = v.at[0].log2 + 1;
-  if (top == level_sizes || growth_is_vain(shape_, top - 1, records) || !p_.may_change())
+  if (top == level_sizes || growth_is_vain(b_.form(), top - 1, records) || !p_.may_change())
     return std::nullopt;
-  return allocate_loose(heap_, shape_.level_bytes(top));
-}
-
-/// These levels, when that one has been put on top.
-template <medium M, class Kind>
-auto table<M, Kind>::plan_top(const levels_view& v, const level_view& made) -> const levels_view& {
-  level_view now[max_levels] = {made};
-  std::copy_n(v.at, shape_.levels - 1, now + 1);
-  return plan_levels({now, shape_.levels});
+  return t_.cells_.allocate(top);
 }
 
 /// The levels are to be as planned, with a new top. `started`: the write-back of all of it.
-template <medium M, class Kind>
-void table<M, Kind>::adopt_top(const levels_view& v, const levels_view& planned,
-                               flushed started) noexcept {
-  level_view made = planned.at[0], bottom = v.at[shape_.levels - 1];
-  durahash::check(planned.count == shape_.levels && made.log2 == v.at[0].log2 + 1,
+template <class Table>
+void growth<Table>::adopt_top(const levels_view& v, const levels_view& planned,
+                              flushed started) noexcept {
+  level_view made = planned.at[0], bottom = v.bottom();
+  durahash::check(planned.count == b_.form().levels && made.log2 == v.at[0].log2 + 1,
                   "the levels are as many as before, the top twice as large");
-  store(m_, level_word(bank(), made.log2), checked_place::of(made.offset, made.log2).word);
-  started += flush(m_, extent_of(level_word(bank(), made.log2)), "gphash.grow.place");
+  store(m_, t_.cells_.word_of(made), checked_place::of(made.offset, made.log2).word);
+  started += flush(m_, extent_of(t_.cells_.word_of(made)), "gphash.grow.place");
   durable written = fence(m_, std::move(started), "gphash.grow.level");
   // COMMIT
   [[maybe_unused]] durable done =
-      publish(m_, root_of_table().geometry, geometry::of(bottom.log2 + 1, bank()).word,
+      publish(m_, root_of(p_).geometry, geometry::of(bottom.log2 + 1, t_.cells_.bank()).word,
               after(std::move(written)), "gphash.grow.commit");
-  switch_levels(planned);
-  give_back(bottom);
-  resizes_.fetch_add(1, std::memory_order_relaxed);
-}
-
-/// Of those the one where a record of the bottom's bucket goes; nothing if no place of its hash led
-/// there.
-template <medium M, class Kind>
-std::optional<std::uint64_t> table<M, Kind>::bucket_over(const level_view& from,
-                                                         std::uint64_t index, const level_view& to,
-                                                         std::uint64_t hash) const {
-  const candidates s = candidates_of(hash);
-  for (unsigned which = 0; which < shape_.hashes; ++which)  // they differ in every level
-    if (number(from, s.place[which]) == index) return number(to, s.place[which]);
-  return std::nullopt;
+  levels_.switch_to(planned);
+  t_.cells_.give_back(bottom);
+  t_.resizes_.fetch_add(1, std::memory_order_relaxed);
 }
 
 /// The buckets of the new level that lie over one of the bottom, with its records. They lie side by
 /// side.
-template <medium M, class Kind>
-flushed table<M, Kind>::copy_bucket(const level_view& from, std::uint64_t index,
-                                    const level_view& to, std::span<std::uint64_t> words) {
-  std::uint64_t first = index << (to.log2 - from.log2), words_per_bucket = shape_.bucket_words();
+template <class Table>
+flushed growth<Table>::copy_bucket(const level_view& from, std::uint64_t index,
+                                   const level_view& to, std::span<std::uint64_t> words) {
+  std::uint64_t first = index << (to.log2 - from.log2), words_per_bucket = b_.form().bucket_words();
   std::fill(words.begin(), words.end(), empty_state);
-  for_each_resident(bucket_at(from, index), [&](const resident& r) {
-    const std::optional<std::uint64_t> over = bucket_over(from, index, to, r.hash);
+  b_.for_each_resident(b_.at(from, index), [&](const resident<Kind>& r) {
+    const std::optional<std::uint64_t> over = b_.bucket_over(from, index, to, r.hash);
     // out of place: nobody finds it, and check would have told
-    if (!over) return damage_found_.store(true);
+    if (!over) return t_.damage_found_.store(true);
     std::uint64_t* bucket_words = &words[(*over - first) * words_per_bucket];
     unsigned free_slot = 0;
-    while (free_slot < shape_.slots && bucket_words[free_slot] != empty_state) ++free_slot;
-    durahash::check(free_slot < shape_.slots, "a bucket of a new level has room for all of one");
-    write_slot(bucket_words, free_slot, r);
-    rehashed_.fetch_add(1, std::memory_order_relaxed);
+    while (free_slot < b_.form().slots && bucket_words[free_slot] != empty_state) ++free_slot;
+    durahash::check(free_slot < b_.form().slots, "a bucket of a new level has room for all of one");
+    b_.write_record(bucket_words, free_slot, r);
+    t_.rehashed_.fetch_add(1, std::memory_order_relaxed);
   });
-  return write_words(bucket_at(to, first), words);
+  return t_.cells_.write(b_.at(to, first), words);
 }
 
-/// Into a bucket that is not in the pool yet.
+// ------------------------------------------------------------------------- what the table calls it
+
 template <medium M, class Kind>
-void table<M, Kind>::write_slot(std::uint64_t* bucket_words, unsigned index,
-                                const found_record& r) const {
-  bucket_words[index] = r.hash;
-  bucket_words[shape_.slots + index] = r.value_word;
-  if constexpr (Kind::fixed_key)
-    std::memcpy(bucket_words + 2 * shape_.slots + index * shape_.key_words(), r.key.data(),
-                r.key.size());
+inline status table<M, Kind>::make_room(const unit_type& full, const target_type&, int) {
+  return growth<table>(*this).grow(*full.levels);
 }
 
-/// What the levels are to become; nobody sees it yet.
+/// Behind some writes. Returns `answer`.
 template <medium M, class Kind>
-auto table<M, Kind>::plan_levels(std::span<const level_view> now) -> const levels_view& {
-  durahash::check(now.size() == shape_.levels, "a table has as many levels as its settings say");
-  levels_view& made = views_.emplace_back();
-  std::copy(now.begin(), now.end(), made.at);
-  made.count = static_cast<unsigned>(now.size());
-  std::fill(made.at + made.count, made.at + max_levels, now.back());
-  made.stripe_bits = std::min(made.at[0].log2, stripe_bits_on<M>);
-  made.stripe_shift = 64 - made.stripe_bits;
-  made.byte_shift = 64 - made.at[0].log2 - shape_.words_log2() - 3;
-  made.is_short = Kind::in_slot && shape_ == short_shape && cache_percent_ == 0;
-  if (made.is_short) made.last_long = first_fingerprint - 1;
-  std::uint64_t buckets = 0;
-  for (unsigned l = 0; l < made.count; ++l)
-    made.first_bucket[l] = buckets, buckets += made.at[l].buckets();
-  if (cache_percent_ != 0)
-    made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, cache_policy_);
-  return made;
+[[gnu::noinline]] status table<M, Kind>::help_growth(std::uint64_t writes, status answer) noexcept {
+  if_memory_allows([&] { growth<table>(*this).help(writes); });
+  return answer;
 }
 
 template <medium M, class Kind>
-void table<M, Kind>::switch_levels(const levels_view& planned) noexcept {
-  const levels_view* before = levels_.load(std::memory_order_relaxed);
-  counting_stripes_ = std::max(counting_stripes_.load(), stripes_of(planned));
-  levels_.store(&planned, std::memory_order_release);
-  if (before != nullptr && before->cache != nullptr) before->cache->give_back_memory();
-}
-
-/// Copies of the buckets that are looked at most by now, in place of others. In the background,
-/// where nobody waits for the lock (ask_for_growth).
-template <medium M, class Kind>
-void table<M, Kind>::load_cache(const levels_view& v) {
-  v.cache->put_off_load();  // whatever comes of this one
-  std::unique_lock lock(resize_lock_, std::try_to_lock);
-  if (!lock || &levels() != &v) return;
-  auto writers_passed = [&] {
-    if (M::planted("gphash-a-copy-opens-before-its-writers-know")) return;
-    for (stripe_index s = 0; s < stripes_of(v); ++s) std::scoped_lock passed(locks_[s]);
-  };
-  v.cache->load(writers_passed, [&](std::uint64_t in_cache, std::uint64_t* words) {
-    unsigned l = v.count - 1;
-    while (in_cache < v.first_bucket[l]) --l;
-    bucket b = bucket_at(v.at[l], in_cache - v.first_bucket[l]);
-    for (unsigned n = 0; n < 2 * shape_.slots; ++n)
-      __atomic_store_n(&words[n], load(m_, b[n]), __ATOMIC_RELAXED);
-  });
+inline void table<M, Kind>::before_clean_close() noexcept {
+  growth<table>(*this).drop();
 }
 
 }  // namespace durahash::gphash

@@ -2,7 +2,7 @@
 // kernels, by the same rules.
 #pragma once
 
-#include "engine/gphash/candidates.hpp"
+#include "engine/gphash/places.hpp"
 #include "persist/pm.hpp"
 
 namespace durahash::gphash {

@@ -13,6 +13,9 @@
 // Growth, leases and all that is done to a whole table wait for the count.
 #pragma once
 
+#include "engine/gphash/count.hpp"
+#include "engine/gphash/resize.hpp"
+#include "engine/gphash/salvage.hpp"
 #include "engine/gphash/table.hpp"
 #include "engine/settings.hpp"
 
@@ -85,298 +88,177 @@ result<engine_plan> table<M, Kind>::plan(const options& how) {
 template <medium M, class Kind>
 table<M, Kind>::table(pool<M>& p)
     : frame(p),
-      shape_(detail::shape_of(
-                 p.block().settings[setting::levels], p.block().settings[setting::hashes],
-                 p.block().settings[setting::slots], p.block().settings[setting::key_bytes])
-                 .value_or(shape{})),
-      places_(shape_, seeds_),
-      first_top_(static_cast<unsigned>(p.block().settings[setting::first_top])),
-      cache_percent_(Kind::in_slot ? static_cast<unsigned>(std::min<std::uint64_t>(
-                                         p.block().settings[setting::cache], 90))
-                                   : 0),
-      cache_policy_(static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)),
-      stop_to_grow_(p.block().settings[setting::stop_to_grow] != 0),
-      tells_(cache_percent_ != 0) {}
-
-template <medium M, class Kind>
-table<M, Kind>::~table() {
-  background_.stop();
-}
+      buckets_(p,
+               detail::shape_of(
+                   p.block().settings[setting::levels], p.block().settings[setting::hashes],
+                   p.block().settings[setting::slots], p.block().settings[setting::key_bytes])
+                   .value_or(gphash::shape{}),
+               seeds_),
+      levels_(shape(), Kind::in_slot,
+              Kind::in_slot ? static_cast<unsigned>(
+                                  std::min<std::uint64_t>(p.block().settings[setting::cache], 90))
+                            : 0,
+              static_cast<replacement_policy>(p.block().settings[setting::cache_policy] % 3)),
+      cells_(p, heap_, shape()),
+      need_(p.block().settings[setting::stop_to_grow] == 0),
+      claims_(p, buckets_, need_),
+      tells_(levels_.has_copies()),
+      sweep_(p, buckets_) {}
 
 // ----------------------------------------------------------------------------------------- opening
 
+/// Finds the levels that the root names. With `dropped`, those that cannot be are told there and
+/// left out.
+template <class Table>
+class recovery {
+  using M = typename Table::medium_type;
+  using Kind = typename Table::kind;
+
+ public:
+  recovery(Table& t, const std::string& path, std::vector<std::string>* dropped)
+      : t_(t), m_(t.m_), p_(t.p_), path_(path), dropped_(dropped) {}
+
+  /// What the superblock says a table of this kind can be.
+  error read_settings() const {
+    const shape& form = t_.shape();
+    const unsigned first_top = t_.cells_.first_top();
+    if (form.levels == 0 || (form.key_bytes != 0) != Kind::fixed_key ||
+        first_top + 1 < min_bottom + form.levels || first_top >= level_sizes ||
+        p_.block().engine_bytes != sizeof(root))
+      return unusable("its superblock holds settings that the engine gphash does not allow");
+    return {status::ok, {}};
+  }
+  error read_levels(bool restored);
+  error read_escapes() const;
+  std::span<const level_view> found() const noexcept { return found_; }
+
+ private:
+  error unusable(const std::string& what) const {
+    return {status::unusable, "cannot use " + path_ + " as a pool: " + what};
+  }
+  error make_first_levels();
+  error read_level(unsigned log2, pm<std::uint64_t>& word, bool restored);
+  /// What is wrong with that; nothing, if the level is found.
+  std::string fault_of(checked_place at, unsigned log2, bool restored);
+
+  Table& t_;
+  M& m_;
+  pool<M>& p_;
+  const std::string& path_;
+  std::vector<std::string>* dropped_;
+  std::vector<level_view> found_;
+};
+
+template <class Table>
+error recovery<Table>::read_levels(bool restored) {
+  const geometry g = t_.cells_.named();
+  const unsigned levels = t_.shape().levels;
+  if (g.none()) return make_first_levels();
+  if (!g.sound() || g.bottom() < min_bottom || g.bottom() + levels > level_sizes) {
+    std::string wrong = "the word that says where its levels begin, at offset " +
+                        std::to_string(p_.offset_of(&root_of(p_).geometry)) +
+                        ", is damaged (check bits)";
+    if (dropped_ == nullptr) return unusable(wrong);
+    dropped_->push_back(wrong + "; all records are lost");
+    return {status::ok, {}};
+  }
+  for (unsigned n = 0; n < levels; ++n) {
+    const unsigned log2 = g.bottom() + levels - 1 - n;
+    if (error e = read_level(log2, t_.cells_.word_of(g.bank(), log2), restored);
+        e.code != status::ok)
+      return e;
+  }
+  if (found_.size() == levels) t_.levels_.switch_to(t_.levels_.plan(found_));
+  return {status::ok, {}};
+}
+
+/// Of a new pool.
+template <class Table>
+error recovery<Table>::make_first_levels() {
+  if (std::string lost = t_.lost_root(); !lost.empty() && dropped_ == nullptr)
+    return unusable(lost);
+  if (p_.read_only()) return unusable("it has no levels");
+  if (dropped_ != nullptr)
+    dropped_->push_back("no levels are named, as in a new pool; all records are lost");
+  if (status s = rebuilding<Table>(t_).build({}, t_.cells_.first_top()); s != status::ok)
+    return Table::not_created(path_, s, "levels");
+  const std::span<const level_view> made = t_.levels_.now().all();
+  found_.assign(made.begin(), made.end());
+  return {status::ok, {}};
+}
+
+template <class Table>
+error recovery<Table>::read_level(unsigned log2, pm<std::uint64_t>& word, bool restored) {
+  const checked_place at{load(m_, word)};
+  std::string wrong = fault_of(at, log2, restored);
+  if (wrong.empty()) {
+    found_.push_back(t_.cells_.view_of(at.offset(), log2));
+    return {status::ok, {}};
+  }
+  wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
+          std::to_string(p_.offset_of(&word)) + " " + wrong;
+  if (dropped_ == nullptr) return unusable(wrong);
+  dropped_->push_back(wrong + "; its records are lost");
+  return {status::ok, {}};
+}
+
+template <class Table>
+std::string recovery<Table>::fault_of(checked_place at, unsigned log2, bool restored) {
+  const std::uint64_t bytes = t_.cells_.bytes_of(log2);
+  if (at.none() || !at.sound() || at.exponent() != log2) return "is damaged (check bits)";
+  if (at.offset() < p_.block().heap_offset || bytes > p_.end() || at.offset() > p_.end() - bytes)
+    return "points outside the pool";
+  if (std::any_of(found_.begin(), found_.end(),
+                  [&](const level_view& l) { return l.offset == at.offset(); }) ||
+      !(restored ? t_.heap_.holds(at.offset(), bytes) : t_.heap_.adopt(at.offset(), bytes)))
+    return "names space that is not its own";
+  return {};
+}
+
+template <class Table>
+error recovery<Table>::read_escapes() const {
+  for (int i = 0; i < static_cast<int>(first_fingerprint); ++i)
+    if (t_.buckets_.is_impossible_escape(i))
+      return unusable("its escape slot " + std::to_string(i) + " holds what cannot be there");
+  return {status::ok, {}};
+}
+
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  if (shape_.levels == 0 || (shape_.key_bytes != 0) != Kind::fixed_key ||
-      first_top_ + 1 < min_bottom + shape_.levels || first_top_ >= level_sizes ||
-      p_.block().engine_bytes != sizeof(root))
-    return {status::unusable,
-            "cannot use " + path +
-                " as a pool: its superblock holds settings that the engine gphash does not allow"};
-
-  locks_ = zeroed_array<spin_lock>(std::size_t{1} << stripe_bits_on<M>);
+  recovery<table> found(*this, path, dropped);
+  if (error e = found.read_settings(); e.code != status::ok) return e;
   constexpr std::size_t stripes = std::size_t{1} << stripe_bits_on<M>;
+  using states = zeroed_array<stripe_state<M>>;
   if constexpr (Kind::in_slot)
-    stripes_ = p_.readers().template zeroes<stripe_state>(stripes, p_.block().uuid);
-  else stripes_ = zeroed_array<stripe_state>(stripes);
+    levels_.open(p_.readers().template zeroes<stripe_state<M>>(stripes, p_.block().uuid));
+  else levels_.open(states(stripes));
   bool clean = p_.root().state == pool_state::clean;
   if (!p_.read_only()) {
     [[maybe_unused]] durable as_it_is = fence(m_, p_.flush_header(), "gphash.open.header");
   }
   bool restored = frame::begin_open(dropped);
-  std::vector<level_view> found;
-  if (error e = read_levels(path, restored, dropped, found); e.code != status::ok) return e;
-  for (int i = 0; dropped == nullptr && i < static_cast<int>(first_fingerprint); ++i)
-    if (impossible_escape(i))
-      return {status::unusable, "cannot use " + path + " as a pool: its escape slot " +
-                                    std::to_string(i) + " holds what cannot be there"};
+  if (error e = found.read_levels(restored); e.code != status::ok) return e;
   if (dropped != nullptr) {
-    if (error e = salvage(path, found, *dropped); e.code != status::ok) return e;
+    if (error e = salvager<table>(*this, path, *dropped).salvage(found.found());
+        e.code != status::ok)
+      return e;
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
+  if (error e = found.read_escapes(); e.code != status::ok) return e;
   if (clean) records_at_open_ = p_.root().records;
-  else begin_sweep();
+  else counting<table>(*this).begin();
   std::uint64_t bytes = 0, buckets = 0;
-  for (const level_view& l : levels().all())
-    bytes += shape_.level_bytes(l.log2), buckets += l.buckets();
-  frame::finish_open(Kind::in_slot || restored, buckets >> unit_log2, bytes);
+  for (const level_view& l : levels_.now().all())
+    bytes += cells_.bytes_of(l.log2), buckets += l.buckets();
+  frame::finish_open(Kind::in_slot || restored, buckets >> counting<table>::unit_log2, bytes);
   return {status::ok, {}};
 }
-
-/// The levels that the root names; the first ones of a new pool are made. With `dropped`, those
-/// that cannot be are told there and left out.
-template <medium M, class Kind>
-error table<M, Kind>::read_levels(const std::string& path, bool restored,
-                                  std::vector<std::string>* dropped,
-                                  std::vector<level_view>& found) {
-  auto damaged = [&](const std::string& what) -> error {
-    return {status::unusable, "cannot use " + path + " as a pool: " + what};
-  };
-  geometry g{load(m_, root_of_table().geometry)};
-  if (g.none()) {
-    if (std::string lost = frame::lost_root(); !lost.empty() && dropped == nullptr)
-      return damaged(lost);
-    if (p_.read_only()) return damaged("it has no levels");
-    if (dropped != nullptr)
-      dropped->push_back("no levels are named, as in a new pool; all records are lost");
-    if (status s = build({}, first_top_); s != status::ok)
-      return frame::not_created(path, s, "levels");
-    found.assign(levels().at, levels().at + levels().count);
-    return {status::ok, {}};
-  }
-  if (!g.sound() || g.bottom() < min_bottom || g.bottom() + shape_.levels > level_sizes) {
-    std::string wrong = "the word that says where its levels begin, at offset " +
-                        std::to_string(p_.offset_of(&root_of_table().geometry)) +
-                        ", is damaged (check bits)";
-    if (dropped == nullptr) return damaged(wrong);
-    dropped->push_back(wrong + "; all records are lost");
-    return {status::ok, {}};
-  }
-  for (unsigned n = 0; n < shape_.levels; ++n) {
-    unsigned log2 = g.bottom() + shape_.levels - 1 - n;
-    pm<std::uint64_t>& word = level_word(g.bank(), log2);
-    checked_place at{load(m_, word)};
-    std::uint64_t bytes = shape_.level_bytes(log2);
-    std::string wrong;
-    if (at.none() || !at.sound() || at.exponent() != log2) wrong = "is damaged (check bits)";
-    else if (at.offset() < p_.block().heap_offset || bytes > p_.end() ||
-             at.offset() > p_.end() - bytes)
-      wrong = "points outside the pool";
-    else if (std::any_of(found.begin(), found.end(),
-                         [&](const level_view& l) { return l.offset == at.offset(); }) ||
-             !(restored ? heap_.holds(at.offset(), bytes) : heap_.adopt(at.offset(), bytes)))
-      wrong = "names space that is not its own";
-    if (wrong.empty()) {
-      found.push_back(view_of(at.offset(), log2));
-      continue;
-    }
-    wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
-            std::to_string(p_.offset_of(&word)) + " " + wrong;
-    if (dropped == nullptr) return damaged(wrong);
-    dropped->push_back(wrong + "; its records are lost");
-  }
-  if (found.size() == shape_.levels) switch_levels(plan_levels(found));
-  return {status::ok, {}};
-}
-
-/// Neither what a record there is, nor what a crash leaves.
-template <medium M, class Kind>
-bool table<M, Kind>::impossible_escape(int index) const {
-  std::uint64_t state = load(m_, *escape_slot(index).state);
-  return state != empty_state &&
-         !(Kind::in_slot && (state == claimed_state || state == escape_fingerprint));
-}
-
-/// Returns whether it holds a record; makes it empty if it was neither that nor empty.
-template <medium M, class Kind>
-bool table<M, Kind>::sweep_slot(const slot_ref& at) {
-  std::uint64_t state = load(m_, *at.state);
-  if (state >= first_fingerprint) return true;
-  if (state != empty_state && !p_.read_only()) {
-    durahash::check(p_.changing(), "a pool that a crash left is changing");
-    if (!M::planted("gphash-claimed-slots-stay-claimed")) store(m_, *at.state, empty_state);
-    if (opens_durable(m_)) [[maybe_unused]]
-      flushed with_the_next_commit = flush(m_, extent_of(*at.state), "gphash.sweep.slot");
-  }
-  return false;
-}
-
-/// After a crash: until all buckets are counted, no operation takes the short way.
-template <medium M, class Kind>
-void table<M, Kind>::begin_sweep() {
-  if constexpr (Kind::in_slot) sweep_escapes();
-  when_counted_ = &levels();
-  levels_view& until_then = views_.emplace_back(levels());
-  until_then.is_short = false, until_then.last_long = ~std::uint64_t{0};
-  until_then.cache = nullptr;
-  levels_.store(&until_then, std::memory_order_release);
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::sweep_escapes() {
-  for (int i = 0; i < static_cast<int>(first_fingerprint); ++i)
-    counted_records_ += sweep_slot(escape_slot(i));
-  // emptied for good: a pool may be clean from now on
-  if (sweep_writes_back())
-    end_sweep(flush(m_, extent_of(root_of_table().escapes), "gphash.sweep.escapes"));
-}
-
-/// Of buckets side by side. What the process that died had made visible and perhaps not durable is
-/// written back (hole X1).
-template <medium M, class Kind>
-void table<M, Kind>::sweep_buckets(const level_view& l, std::uint64_t first, std::uint64_t count) {
-  std::uint64_t records = 0;
-  for (std::uint64_t index = first; index < first + count; ++index)
-    for (unsigned i = 0; i < shape_.slots; ++i)
-      records += sweep_slot(slot_at(bucket_at(l, index), i));
-  if (sweep_writes_back())
-    end_sweep(flush(m_, extent{bucket_at(l, first), shape_.bucket_bytes() * count},
-                    "gphash.sweep.levels"));
-  counted_records_.fetch_add(records, std::memory_order_relaxed);
-}
-
-/// The unit that the bucket lies in is counted when this returns. Stripes may be locked.
-template <medium M, class Kind>
-void table<M, Kind>::count_unit(const levels_view& v, unsigned level, std::uint64_t index) {
-  constexpr std::uint64_t buckets = 1 << unit_log2;
-  const level_view& l = v.at[level];
-  const std::uint64_t unit = (v.first_bucket[level] + index) >> unit_log2;
-  std::scoped_lock lock(unit_locks_[unit % std::size(unit_locks_)]);
-  count_once(unit, [&] {
-    const std::uint64_t first = index & ~(buckets - 1);
-    if constexpr (!Kind::in_slot)
-      for (std::uint64_t n = first; n < first + buckets; ++n)
-        for_each_resident(bucket_at(l, n),
-                          [&](const resident& r) { frame::adopt_record(r.value_word); });
-    if (when_counted_ != nullptr) sweep_buckets(l, first, buckets);
-  });
-}
-
-/// Those that a write of a key with these places is about to look at (S1).
-template <medium M, class Kind>
-[[gnu::noinline]] void table<M, Kind>::count_places(const levels_view& v, const candidates& s) {
-  if (M::planted("gphash-a-write-overtakes-the-sweep")) return;
-  for (unsigned l = 0; s.escape < 0 && l < v.count; ++l)
-    for (unsigned which = 0; which < shape_.hashes; ++which)
-      count_unit(v, l, number(v.at[l], s.place[which]));
-}
-
-template <medium M, class Kind>
-bool table<M, Kind>::count_units(const background* asking) {
-  if (Kind::in_slot && when_counted_ == nullptr) return true;  // nothing is to be swept
-  const levels_view& v = levels();                             // growth waits for this
-  for (unsigned l = 0; l < v.count; ++l)
-    for (std::uint64_t index = 0; index < v.at[l].buckets(); index += 1 << unit_log2) {
-      if (asking != nullptr && asking->stopping()) return false;
-      count_unit(v, l, index);
-    }
-  if (when_counted_ == nullptr) return true;  // the pool was clean
-  records_at_open_ = counted_records_;
-  levels_.store(when_counted_, std::memory_order_release);
-  return true;
-}
-
-// ------------------------------------------------------------------------------------------- sizes
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::size() {
-  await_count();
-  return records_of(records_at_open_, stripes_, counting_stripes_);
-}
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::slots() {
-  return slots_of(shape_, top_log2());
-}
-
-// ------------------------------------------------------------------------------------- clean close
 
 template <medium M, class Kind>
 void table<M, Kind>::lock_all() {
   await_count();  // it stores, and locks no stripe
-  resize_lock_.lock();
-  lock_stripes(levels());
-  locked_ = &levels();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::unlock_all() {
-  unlock_stripes(*locked_);  // others may be in use since
-  resize_lock_.unlock();
-}
-
-// ----------------------------------------------------------------------------------------- salvage
-
-/// Keeps the records that verify. If there is something that does not, the whole table is built
-/// anew from them.
-template <medium M, class Kind>
-error table<M, Kind>::salvage(const std::string& path, std::span<const level_view> found,
-                              std::vector<std::string>& dropped) {
-  if (!p_.may_change())
-    return {status::io_error,
-            "cannot salvage " + path + ": " + std::string(message(status::io_error))};
-  std::vector<found_record> kept;
-  for (const level_view& l : found)
-    for (std::uint64_t index = 0; index < l.buckets(); ++index)
-      for_each_resident(bucket_at(l, index), [&](const resident& r) {
-        std::string why = fault_of(r);
-        if (why.empty() && !belongs(l, index, r.hash)) why = "it is out of place";
-        if (why.empty()) kept.push_back(r);
-        else dropped.push_back(where(l, index) + ": dropped a record, " + why);
-      });
-  std::stable_sort(kept.begin(), kept.end(), live_record::before);
-  std::vector<found_record> once;
-  for (const found_record& r : kept) {
-    once.push_back(r);
-    std::string why;
-    if (seen_before<Kind>(m_, p_, once, once.size() - 1)) why = "its key is there twice";
-    if constexpr (!Kind::in_slot)
-      if (why.empty() && !heap_.adopt(r.value_word, record_at(m_, p_, r.value_word)->bytes()))
-        why = "its bytes are another's";
-    if (why.empty()) continue;
-    once.pop_back();
-    dropped.push_back("dropped a record, " + why);
-  }
-  for (int i = 0; i < static_cast<int>(first_fingerprint); ++i) {
-    if (!impossible_escape(i)) continue;
-    dropped.push_back("escape slot " + std::to_string(i) + ": dropped a record, its state is none");
-    [[maybe_unused]] durable done =
-        publish(m_, *escape_slot(i).state, empty_state, after_nothing("the record is given up"),
-                "gphash.salvage.drop");
-  }
-  if (!dropped.empty()) {
-    unsigned top = found.empty() ? first_top_ : std::max(first_top_, found.front().log2);
-    if (status s = build(once, std::min(top, top_for(once.size(), shape_))); s != status::ok)
-      return {s, "cannot salvage " + path + ": " + std::string(message(s))};
-    if (found.size() < shape_.levels)
-      // build knew of none
-      for (const level_view& l : found) heap_.free(l.offset, shape_.level_bytes(l.log2));
-  }
-  if constexpr (Kind::in_slot) sweep_escapes();
-  for (const level_view& l : levels().all()) sweep_buckets(l, 0, l.buckets());
-  records_at_open_ = counted_records_;
-  return {status::ok, {}};
+  levels_.lock_all();
 }
 
 }  // namespace durahash::gphash

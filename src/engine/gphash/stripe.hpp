@@ -56,4 +56,12 @@ class stripe_mark {
   std::atomic<std::uint32_t> word_;
 };
 
+/// What is known of a stripe in DRAM. Zeros at first.
+template <medium M>
+struct stripe_state {
+  stripe_mark<M> mark;
+  // since open; guarded by the lock, but for the counter's readers
+  std::atomic<std::int32_t> records;
+};
+
 }  // namespace durahash::gphash

@@ -20,7 +20,9 @@
 // first flush.
 #pragma once
 
+#include "engine/gphash/count.hpp"
 #include "engine/gphash/table.hpp"
+#include "engine/gphash/tell.hpp"
 
 namespace durahash::gphash {
 
@@ -28,12 +30,19 @@ namespace durahash::gphash {
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
-  const levels_view& v = levels();
+  const levels_view& v = levels_.now();
   const target_type t = look_up(key, v);
   if (v.is_short) [[likely]]
-    ask_for(t);
-  else warp_over(v, candidates_of(t.hash));
+    t.ask_for();
+  else ask_for_all(v, t.hash);
   return t;
+}
+
+/// Of the table, whose address the short ways have: for one of `buckets` they would work out its.
+template <medium M, class Kind>
+[[gnu::noinline]] void table<M, Kind>::ask_for_all(const levels_view& v,
+                                                   std::uint64_t hash) const noexcept {
+  buckets_.warp_over(v, buckets_.candidates_of(hash));
 }
 
 /// The levels stay what they are until the stripe is unlocked; when all is counted after a crash,
@@ -42,11 +51,11 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_unit(const target_type& t, key_type)
     -> unit_type {
   while (true) {  // ends: each further round means that the levels were replaced
-    const levels_view& v = levels();
-    stripe_index stripe = stripe_of(v, t.hash);
-    locks_[stripe].lock();
-    if (&levels() == &v) return {&v, stripe};
-    locks_[stripe].unlock();
+    const levels_view& v = levels_.now();
+    const unit_type u{&v, v.stripe_of(t.hash)};
+    levels_.lock_of(u.stripe).lock();
+    if (&levels_.now() == &v) return u;
+    levels_.lock_of(u.stripe).unlock();
   }
 }
 
@@ -54,24 +63,24 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::lock_home(const target_type& t) const noexcept
     -> unit_type {
-  const unit_type u{t.levels, stripe_of(*t.levels, t.hash)};
-  locks_[u.stripe].lock();
+  const unit_type u{t.levels, t.levels->stripe_of(t.hash)};
+  levels_.lock_of(u.stripe).lock();
   return u;
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline bool table<M, Kind>::is_settled(const unit_type&,
                                                               const target_type& t) const noexcept {
-  return &levels() == t.levels && is_short(t);
+  return &levels_.now() == t.levels && t.is_short();
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline held_lock table<M, Kind>::held_by(const unit_type& u) const noexcept {
   if (M::planted("gphash-two-writers-of-one-key")) {
-    locks_[u.stripe].unlock();
+    levels_.lock_of(u.stripe).unlock();
     return {};
   }
-  return held_lock(locks_[u.stripe]);
+  return held_lock(levels_.lock_of(u.stripe));
 }
 
 // ------------------------------------------------------------------------------- the way of most
@@ -84,8 +93,8 @@ template <class Decide>
                                                                 Decide& decide, change& c,
                                                                 status& answer, flushed&) {
   using act = typename decision<value_type>::what;
-  c.stripe = &stripes_[u.stripe];
-  const bucket state = find(t);
+  c.stripe = &levels_.stripe(u.stripe);
+  const bucket_ref state = find(t);
   if (state == nullptr) {
     const decision<value_type> wanted = decide(std::optional<value_type>());
     answer = wanted.answer;
@@ -94,7 +103,7 @@ template <class Decide>
   }
   if (load(m_, *state) != t.hash) [[unlikely]]
     return staged::look_further;
-  const bucket value = state + short_shape.slots;
+  const bucket_ref value = state + short_shape.slots;
   const decision<value_type> wanted = decide(std::optional<value_type>(load(m_, *value)));
   answer = wanted.answer;
   if (wanted.act == act::keep) return staged::nothing_to_do;
@@ -109,11 +118,11 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline staged table<M, Kind>::stage_new(const target_type& t,
                                                                value_type value,
                                                                change& c) requires(Kind::in_slot) {
-  bucket roomiest = t.at[0];
-  std::uint32_t its = match_eight(roomiest, empty_state);
+  bucket_ref roomiest = t.at[0];
+  std::uint32_t its = buckets_.match_eight(roomiest, empty_state);
   int most = std::popcount(its);  // two for each
-  auto weigh = [&](bucket b) __attribute__((always_inline)) {
-    const std::uint32_t empty = match_eight(b, empty_state);
+  auto weigh = [&](bucket_ref b) __attribute__((always_inline)) {
+    const std::uint32_t empty = buckets_.match_eight(b, empty_state);
     const int here = std::popcount(empty);
     if (here > most) most = here, roomiest = b, its = empty;
   };
@@ -122,8 +131,8 @@ template <medium M, class Kind>
     return staged::look_further;
   if (most == 2) [[unlikely]]
     note_if_nearly_full(t.at[0], t.at[1], t.at[2], t.at[3]);
-  const bucket state = first_of(roomiest, its);
-  if (!claim(*state)) [[unlikely]]
+  const bucket_ref state = buckets_.first_of(roomiest, its);
+  if (!claims_.claim(*state)) [[unlikely]]
     return staged::look_further;
   c.where.state = c.word = state, c.where.value = state + short_shape.slots;
   c.next = t.hash;
@@ -135,64 +144,29 @@ template <medium M, class Kind>
 
 /// Of a key's four buckets; as values, so that who looks at them keeps them in registers.
 template <medium M, class Kind>
-[[gnu::noinline]] void table<M, Kind>::note_if_nearly_full(bucket a, bucket b, bucket c,
-                                                           bucket d) noexcept {
-  const int bits =
-      std::popcount(match_eight(a, empty_state)) + std::popcount(match_eight(b, empty_state)) +
-      std::popcount(match_eight(c, empty_state)) + std::popcount(match_eight(d, empty_state));
-  if (bits / 2 <= short_shape.few_slots()) note_nearly_full();
+[[gnu::noinline]] void table<M, Kind>::note_if_nearly_full(bucket_ref a, bucket_ref b, bucket_ref c,
+                                                           bucket_ref d) noexcept {
+  const int bits = std::popcount(buckets_.match_eight(a, empty_state)) +
+                   std::popcount(buckets_.match_eight(b, empty_state)) +
+                   std::popcount(buckets_.match_eight(c, empty_state)) +
+                   std::popcount(buckets_.match_eight(d, empty_state));
+  if (bits / 2 <= short_shape.few_slots()) need_.note(levels_.now());
 }
 
 // --------------------------------------------------------------------------------------- the place
 
 /// Where the key is; else where there is room for it.
 template <medium M, class Kind>
-auto table<M, Kind>::locate(const levels_view& v, const candidates& s, key_type key) -> lookup {
-  lookup at;
-  warp_view w = warp_over(v, s);
-  look_everywhere(w, s, [&](slot_ref candidate) {
-    if (!holds_key(candidate, key)) return false;
+lookup<Kind> table<M, Kind>::locate(const levels_view& v, const candidates& s, key_type key) {
+  lookup<Kind> at;
+  warp_view w = buckets_.warp_over(v, s);
+  buckets_.look_everywhere(w, s, [&](slot candidate) {
+    if (!buckets_.holds_key(candidate, key)) return false;
     at.found = candidate;
     return true;
   });
-  if (at.found.state == nullptr) at.room = room_for(w, s);
+  if (at.found.state == nullptr) at.room = claims_.room_for(v, w, s);
   return at;
-}
-
-/// An empty slot of the key's, or nothing.
-template <medium M, class Kind>
-auto table<M, Kind>::room_for(const warp_view& w, const candidates& s) -> slot_ref {
-  if (s.escape >= 0)
-    return load(m_, *escape_slot(s.escape).state) == empty_state ? escape_slot(s.escape)
-                                                                 : slot_ref();
-  const std::uint32_t empty = ballot(w, empty_state);
-  const int lane = places_.room_in(empty);
-  if (lane < 0) return {};
-  if (count_bits(empty) <= shape_.few_slots()) note_nearly_full();
-  return slot_of(w, static_cast<unsigned>(lane));
-}
-
-/// Makes the room that was found the caller's, or other room of the key's. Returns false when there
-/// is none.
-template <medium M, class Kind>
-bool table<M, Kind>::claim(const levels_view& v, const candidates& s, lookup& at) {
-  // ends: each further round means that another writer got a slot
-  while (at.room.state != nullptr) {
-    if (claim(*at.room.state)) return true;
-    at.room = room_for(warp_over(v, s), s);
-  }
-  return false;
-}
-
-/// Makes the slot the caller's, if it still is empty; durably so.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bool table<M, Kind>::claim(pm<std::uint64_t>& state) {
-  if (!store_if(m_, state, empty_state, claimed_state)) [[unlikely]]
-    return lost_claims_.fetch_add(1, std::memory_order_relaxed), false;
-  if (leaving_.any_in(p_.offset_of(&state))) [[unlikely]] {
-    [[maybe_unused]] durable left = persist(m_, extent_of(state), "gphash.claim.left");
-  }
-  return true;
 }
 
 // -------------------------------------------------------------------------------- stage and commit
@@ -203,11 +177,11 @@ auto table<M, Kind>::stage(const unit_type& u, const target_type& t, key_type ke
                            change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
   const levels_view& v = *u.levels;
-  candidates s = candidates_of(t.hash);
+  candidates s = buckets_.candidates_of(t.hash);
   if (!counted()) [[unlikely]]
-    count_places(v, s);
-  c.stripe = &stripes_[u.stripe];
-  lookup at = locate(v, s, key);
+    counting<table>::count_places(*this, v, s);
+  c.stripe = &levels_.stripe(u.stripe);
+  lookup<Kind> at = locate(v, s, key);
   std::optional<value_type> present;
   if (at.found.state != nullptr &&
       !(present = frame::replaceable(load(m_, *at.found.value), key, c)))
@@ -219,7 +193,12 @@ auto table<M, Kind>::stage(const unit_type& u, const target_type& t, key_type ke
       if constexpr (may_set<Decide>)
         return stage_set(v, s, at, key, wanted.value, c, answer, started);
       break;
-    case act::remove: stage_removal(at, c); return staged::ready;
+    case act::remove:
+      c.where = at.found;
+      c.word = at.found.state;
+      c.next = empty_state;
+      c.records = -1;
+      return staged::ready;
     case act::keep: break;
   }
   return staged::nothing_to_do;
@@ -227,12 +206,12 @@ auto table<M, Kind>::stage(const unit_type& u, const target_type& t, key_type ke
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::stage_set(const levels_view& v,
-                                                             const candidates& s, lookup& at,
+                                                             const candidates& s, lookup<Kind>& at,
                                                              key_type key, value_type value,
                                                              change& c, status& answer,
                                                              flushed& started) -> staged {
   bool update = at.found.state != nullptr;
-  if (!update && !claim(v, s, at)) return staged::no_room;
+  if (!update && !claims_.claim(v, s, at)) return staged::no_room;
   std::optional<std::uint64_t> value_word;
   status got = with_memory([&] {
     return value_word = new_value_word<Kind>(m_, heap_, p_, key, value, started), status::no_space;
@@ -256,35 +235,11 @@ template <medium M, class Kind>
   c.word = at.room.state;
   c.next = s.fingerprint;
   c.records = 1;
-  store_key(at.room, key);
+  buckets_.store_key(at.room, key);
   store(m_, *at.room.value, *value_word);
-  c.value_apart = !shape_.one_line() && s.escape < 0;
+  c.value_apart = !shape().one_line() && s.escape < 0;
   c.apart |= c.value_apart;
   return staged::ready;
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::store_key([[maybe_unused]] const slot_ref& at, [[maybe_unused]] key_type key) {
-  if constexpr (Kind::fixed_key)
-    for (unsigned n = 0; n < shape_.key_words(); ++n) store(m_, at.key[n], word_of_key(key, n));
-}
-
-/// What of it does not lie in the state's line, which ends before it or within it.
-template <medium M, class Kind>
-flushed table<M, Kind>::flush_key(const slot_ref& at) requires(Kind::fixed_key) {
-  auto key = reinterpret_cast<std::uintptr_t>(at.key), end = key + shape_.key_bytes;
-  key = std::max(key, align_up(reinterpret_cast<std::uintptr_t>(at.state) + 1, line_bytes));
-  return key < end
-             ? flush(m_, extent{reinterpret_cast<const void*>(key), end - key}, "gphash.write.key")
-             : flushed();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::stage_removal(const lookup& at, change& c) const {
-  c.where = at.found;
-  c.word = at.found.state;
-  c.next = empty_state;
-  c.records = -1;
 }
 
 /// Why the commit word of a change may follow what was stored before it, if that was not flushed.
@@ -297,37 +252,9 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 [[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
                                                                      ordered payload) {
-  auto publish = [&]() __attribute__((always_inline)) {
-    // COMMIT: the record appears, changes or goes
-    return publish_unfenced(m_, *c.word, c.next, std::move(payload), "gphash.write.commit");
-  };
   if (!tells_.load(std::memory_order_relaxed)) [[likely]]
-    return publish();
-  return publish_and_tell(c, publish);
-}
-
-/// In the bucket's copy and in the level that is coming too, if there is one.
-template <medium M, class Kind>
-template <class Publish>
-[[gnu::noinline]] flushed table<M, Kind>::publish_and_tell(const change& c, Publish&& publish) {
-  const levels_view& v = levels();  // those that were there when the stripe was locked
-  const std::uint64_t words_per_bucket = shape_.bucket_words();
-  unsigned l = 0;
-  std::uint64_t word = 0;
-  for (; l < v.count; ++l) {
-    word = static_cast<std::uint64_t>(c.where.state - v.at[l].first);
-    if (c.where.state >= v.at[l].first && word / words_per_bucket < v.at[l].buckets()) break;
-  }
-  if (l == v.count) return publish();  // an escape slot
-  std::optional<bucket_cache::hold> copy;
-  if (v.cache != nullptr) copy.emplace(*v.cache, v.first_bucket[l] + word / words_per_bucket);
-  flushed started = coming_.is_begun() && l == v.count - 1
-                        ? publish_twice(v.at[l], word / words_per_bucket, c, publish)
-                        : publish();
-  if (copy && !M::planted("gphash-a-copy-is-not-told"))
-    copy->store(static_cast<unsigned>(word % words_per_bucket), load(m_, *c.where.state),
-                load(m_, *c.where.value));
-  return started;
+    return c.publish(m_, std::move(payload));
+  return telling<table>::publish(*this, c, std::move(payload));
 }
 
 template <medium M, class Kind>
@@ -335,25 +262,43 @@ template <medium M, class Kind>
   flushed started;
   if (c.value_apart) started += flush_in_line(m_, *c.where.value, "gphash.write.value");
   if constexpr (Kind::fixed_key)
-    if (c.records > 0) started += flush_key(c.where);
+    if (c.records > 0) started += buckets_.flush_key(c.where);
   return started;
+}
+
+template <medium M, class Kind>
+inline durable table<M, Kind>::fence_payloads(flushed started) {
+  return fence(m_, std::move(started), "gphash.write.payload");
 }
 
 /// Before the commit word is stored.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::begin(const change& c) {
-  if (c.records < 0) leaving_.begin(p_.offset_of(c.where.state));
+  if (c.records < 0) claims_.begin_removal(c.where.state);
   const bool in_vain = c.records > 0 && M::planted("gphash-insertions-leave-the-version");
   c.stripe->mark.begin(c.records != 0 && !in_vain);
+}
+
+template <medium M, class Kind>
+inline durable table<M, Kind>::fence_words(flushed started) {
+  return fence(m_, std::move(started), "gphash.write.done");
 }
 
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::end(const change& c, const durable& done) {
   c.stripe->mark.end(done);
   if (c.records == 0) return;
-  if (c.records < 0) leaving_.end(p_.offset_of(c.where.state), done);
+  if (c.records < 0) claims_.end_removal(c.where.state, done);
   std::atomic<std::int32_t>& sum = c.stripe->records;
   sum.store(sum.load(std::memory_order_relaxed) + c.records, std::memory_order_relaxed);
+}
+
+template <medium M, class Kind>
+[[gnu::always_inline]] inline status table<M, Kind>::finish_write(const target_type&, const change&,
+                                                                  status answer) noexcept {
+  if (need_.wants_help()) [[unlikely]]
+    return help_growth(1, answer);
+  return answer;
 }
 
 // ------------------------------------------------------------------------------------------ groups
@@ -369,10 +314,23 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
                                        group& g) {
   unit_type first = lock_unit(targets[0], keys[0]);
   g.levels = first.levels;
-  g.locks.adopt(locks_[first.stripe]);
-  while (g.locks.count() < keys.size() &&
-         g.locks.try_lock(locks_[stripe_of(*g.levels, targets[g.locks.count()].hash)])) {}
+  g.locks.adopt(levels_.lock_of(first.stripe));
+  auto lock_of_next = [&]() -> spin_lock& {
+    return levels_.lock_of(g.levels->stripe_of(targets[g.locks.count()].hash));
+  };
+  while (g.locks.count() < keys.size() && g.locks.try_lock(lock_of_next())) {}
   return g.locks.count();
+}
+
+template <medium M, class Kind>
+inline unit table<M, Kind>::unit_in(const group& g, std::size_t, const target_type& t) noexcept {
+  return {g.levels, g.levels->stripe_of(t.hash)};
+}
+
+template <medium M, class Kind>
+inline void table<M, Kind>::finish_group(const group&, std::size_t writes) noexcept {
+  if (need_.wants_help()) [[unlikely]]
+    help_growth(writes, status::ok);
 }
 
 }  // namespace durahash::gphash

@@ -1,4 +1,4 @@
-#include "engine/gphash/candidates.hpp"
+#include "engine/gphash/places.hpp"
 
 #include "base/hash.hpp"
 
