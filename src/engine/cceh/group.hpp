@@ -167,6 +167,12 @@ template <medium M, class Kind>
 
 template <medium M, class Kind>
 void table<M, Kind>::commit_group(group& g) {
+  // while its locks are held: whoever holds all of them finds no record that nothing names
+  if constexpr (!Kind::in_slot)
+    for (; g.unused != 0; g.unused &= g.unused - 1) {
+      std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
+      heap_.free(offset, record_at(m_, p_, offset)->bytes());
+    }
   if (g.all().empty()) return;
   durable done = fence(m_, std::move(g.started), "cceh.group.done");
   typename heap<M>::retiring several(heap_);
@@ -179,11 +185,6 @@ void table<M, Kind>::commit_group(group& g) {
 
 template <medium M, class Kind>
 void table<M, Kind>::finish_group(group& g, std::size_t) {
-  if constexpr (!Kind::in_slot)
-    for (; g.unused != 0; g.unused &= g.unused - 1) {
-      std::uint64_t offset = g.value_words[std::countr_zero(g.unused)];
-      heap_.free(offset, record_at(m_, p_, offset)->bytes());
-    }
   if (g.wants_survey) [[unlikely]]
     for (const change& c : g.all())
       if (c.wants_survey) survey(c);
