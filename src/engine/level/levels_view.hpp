@@ -1,4 +1,5 @@
-// What DRAM has of levels: where they are, which one is being drained, and where in them a place is.
+// What DRAM has of levels: where they are, which one is being drained; and where in them a place
+// is.
 #pragma once
 
 #include <algorithm>

@@ -30,8 +30,8 @@ inline constexpr setting_rule rules[] = {
 
 }  // namespace detail
 
-/// What an opening finds in the root, and mends. With `dropped`, what does not verify is dropped and
-/// told there.
+/// What an opening finds in the root, and mends. With `dropped`, what does not verify is dropped
+/// and told there.
 template <class Table>
 class recovery {
  public:
