@@ -201,6 +201,20 @@ TEST_P(Space, CompactLeavesNothingToASecondOne) {
   expect_sound(pool());
 }
 
+/// Arrays are written anew beside the old ones. What they grew the pool by goes back.
+TEST_P(Space, CompactLeavesNoMoreThanThereWas) {
+  for (std::uint64_t records : {1000u, 5000u}) {
+    drop();
+    std::filesystem::remove(path());
+    reopen();
+    fill(0, records);
+    const std::uint64_t before = pool().pool().info().file_bytes;
+    ASSERT_EQ(pool().pool().compact(), status::ok);
+    EXPECT_LE(pool().pool().info().file_bytes, before) << records;
+    expect_sound(pool());
+  }
+}
+
 TEST_P(Space, CompactPacksTheTableTight) {
   fill(0, 20'000);
   double before = pool().pool().info().load_factor;

@@ -62,7 +62,7 @@ void table<M, Kind>::for_each_locked(Visit&& visit) {
 template <medium M, class Kind>
 status table<M, Kind>::replace_value(const resident& r, std::uint64_t value_word, flushed started) {
   change c;
-  c.stripe = &segments_.stripes()[stripes::of(r.hash)];
+  c.stripe = &segments_.stripes()[segments_.under_guard(r.hash).stripe];  // C7: of its segment
   frame::replaces(load(m_, r.where->value), c);
   stage_update(*r.where, value_word, c);
   c.apart = true;

@@ -23,10 +23,16 @@ status engine_frame<M, Kind, Engine>::compact() {
     this->heap_.settle();
     this->heap_.release_idle_slabs();
   }
-  if (status s = e.move_arrays_down(); s != status::ok) return s;
-  this->heap_.settle();
-  this->heap_.release_idle_slabs();
-  return this->p_.give_back_tail();
+  constexpr int most = 4;  // what moves late may leave room for what moved before
+  std::uint64_t end = 0;
+  for (int n = 0; n < most && end != this->p_.end(); ++n) {
+    end = this->p_.end();
+    if (status s = e.move_arrays_down(); s != status::ok) return s;
+    this->heap_.settle();
+    this->heap_.release_idle_slabs();
+    if (status s = this->p_.give_back_tail(); s != status::ok) return s;
+  }
+  return status::ok;
 }
 
 /// Records behind the point where all that is live would end, if it lay without gaps, have room in

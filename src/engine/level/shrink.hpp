@@ -138,8 +138,9 @@ status table<M, Kind>::move_arrays_down() {
 template <medium M, class Kind>
 template <class Visit>
 void table<M, Kind>::for_each_locked(Visit&& visit) {
-  for (stripe_index stripe = 0; stripe < levels_.now().stripes(); ++stripe) {
+  for (stripe_index stripe = 0;; ++stripe) {
     const levels_view& v = levels_.now();
+    if (stripe >= v.stripes()) return;
     std::scoped_lock lock(stripes_.lock_of(stripe));
     // the table changes its size: it will be compacted another time
     if (levels_.now().stripe_bits != v.stripe_bits) return;
