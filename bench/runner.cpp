@@ -185,7 +185,9 @@ class engine_run {
   void prepare(pool_run<Table>& pool, const pool_plan& plan, load how) {
     if (plan.reserves()) {
       pool.reserve(asked_.keys + ops_of(asked_, plan.tallies.front()->outcome.workload));
-      return pool.load_quietly();
+      pool.load_quietly();
+      if (!is_looked_at_) look(pool);  // no table without room is asked for
+      return;
     }
     if (how == load::watched) pool.perform_watched_load(workload_kind::load, loaded_);
     else pool.load_quietly();
@@ -193,6 +195,7 @@ class engine_run {
   }
 
   void look(pool_run<Table>& pool) {
+    is_looked_at_ = true;
     facts_ = pool.look(loaded_);
     device_ = pool.device();
   }
@@ -203,6 +206,7 @@ class engine_run {
   std::vector<pool_plan> plans_;  // point into tallies_
   tally cold_;
   growth loaded_;
+  bool is_looked_at_ = false;
   pool_info facts_;
   std::optional<reopening> reopened_;
   std::optional<device_facts> device_;

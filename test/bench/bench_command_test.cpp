@@ -180,6 +180,8 @@ TEST(BenchCommand, ABatchSharesItsFences) {
       run_bench("--medium emulated --keys 20000 --workload insert-steady --repeat 1 --batch 64");
   EXPECT_LT(many["results"][0]["fences_per_op"].get<double>(),
             one["results"][0]["fences_per_op"].get<double>() / 4);
+  EXPECT_EQ(one["durability"], "power") << "a report without a load is of a table, too";
+  EXPECT_GT(one["load_factor"]["final"].get<double>(), 0);
 }
 
 TEST(BenchCommand, CountsOfOneThreadComeBackWithTheSeed) {
