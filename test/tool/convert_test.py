@@ -59,8 +59,8 @@ class Convert(ToolTest):
         loading.send_signal(signal.SIGKILL)
         loading.wait()
         loading.stdin.close()
-        self.refused("was not closed cleanly", pool)
-        self.succeeds("put", pool, "a", "b")
+        self.refused("was not closed cleanly; `durahash compact", pool)
+        self.succeeds("compact", pool)
         self.succeeds("convert", pool, "--durability", "power")
 
     def test_memory_survives_no_power_cut(self):

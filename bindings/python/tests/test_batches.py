@@ -54,6 +54,29 @@ def test_keys_of_every_kind(path, form):
     assert t.erase_many(form(keys)).all() and not t.erase_many(form(keys)).any()
 
 
+@pytest.mark.parametrize("key", ["u64", "i64"])
+@pytest.mark.parametrize("wrong", [[7.9], [1, 2.0], ["12"], [b"1"], [None], [[1, 2]]])
+def test_a_list_of_what_is_no_integer_is_refused(path, key, wrong):
+    t = durahash.open(path, key=key, value=key)
+    t[7] = 7
+    for call in (lambda: t.erase_many(wrong), lambda: t.put_many(wrong, [1] * len(wrong)),
+                 lambda: t.put_many([1] * len(wrong), wrong), lambda: t.get_many(wrong)):
+        with pytest.raises((TypeError, ValueError)):
+            call()
+    assert dict(t.items()) == {7: 7}
+
+
+def test_a_list_may_have_integers_that_numpy_has_no_one_type_for(path):
+    t = words(path)
+    t.put_many([2**64 - 1, 0, 2**63], [0, 2**63, 1])
+    assert dict(t.items()) == {2**64 - 1: 0, 0: 2**63, 2**63: 1}
+    for wrong in ([2**64], [2**63, -1], [-1]):
+        with pytest.raises(OverflowError):
+            t.put_many(wrong, [0] * len(wrong))
+    t.put_many([], [])
+    assert len(t) == 3
+
+
 def test_tensors_of_torch(path):
     torch = pytest.importorskip("torch")
     t = durahash.open(path, key="i64", value=(np.float32, 8))

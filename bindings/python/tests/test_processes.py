@@ -56,6 +56,23 @@ def test_who_has_a_pool_open_is_listed(path):
         durahash.processes_with(str(path) + "-none")
 
 
+def test_kinds_are_the_pools_beside_a_writer(path):
+    writer = subprocess.Popen(script(f"""
+        import durahash, sys
+        t = durahash.open({str(path)!r}, key="u64", value="u64")
+        t[1] = 2
+        print("open", flush=True)
+        sys.stdin.read()
+        """), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        assert writer.stdout.readline() == "open\n"
+        with durahash.open(path, "b") as t:
+            assert t[1] == 2
+    finally:
+        writer.communicate()
+    assert writer.returncode == 0
+
+
 def test_a_fork_is_told_that_the_table_is_its_parents(path):
     t = durahash.open(path)
     t[b"k"] = b"v"
