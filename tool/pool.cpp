@@ -5,11 +5,9 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cerrno>
 
 #include "arguments.hpp"
-#include "durahash/processes.hpp"
 #include "encoding.hpp"
 #include "failure.hpp"
 #include "numbers.hpp"
@@ -47,11 +45,8 @@ bool is_beside_a_writer(const table& pool) {
 
 namespace {
 
-bool is_written_to(const std::string& path) {
-  const auto found = processes_with(path);
-  return found && std::any_of(found->begin(), found->end(),
-                              [](const pool_process& one) { return one.writes; });
-}
+/// Whether a process has it, of whatever user: of another one's the system tells no more.
+bool is_locked(const error& why) { return why.message.find("it is locked") != std::string::npos; }
 
 /// Throws `failure` where iteration is refused beside the writer.
 void check_that_records_are_shown(const std::string& path, table& pool) {
@@ -76,7 +71,7 @@ table open_to_read(const std::string& path, bool visits) {
       if (visits) check_that_records_are_shown(path, *beside);
       return std::move(*beside);
     }
-    if (!beside && (beside.failure().code == status::busy || is_written_to(path)))
+    if (!beside && (beside.failure().code == status::busy || is_locked(alone.failure())))
       refuse_pool(path, beside.failure());
     if (n == tries) refuse_pool(path, alone.failure());
   }

@@ -31,7 +31,7 @@ class segments {
   using key_type = typename Kind::key_type;
   using stripe_type = stripe_states<M>;
 
-  segments(pool<M>& p, heap<M>& h) noexcept
+  segments(pool<M>& p, heap<M>& h)
       : p_(p),
         m_(p.medium()),
         heap_(h),

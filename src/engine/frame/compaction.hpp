@@ -18,15 +18,15 @@ status engine_frame<M, Kind, Engine>::compact() {
   typename heap<M>::front_first front(this->heap_);
   if (status s = e.shrink_to_fit(); s != status::ok) return s;
   this->heap_.settle();
-  if constexpr (!Kind::in_slot) {  // first: the arrays go where the records were
-    if (status s = move_records_down(); s != status::ok) return s;
-    this->heap_.settle();
-    this->heap_.release_idle_slabs();
-  }
-  constexpr int most = 4;  // what moves late may leave room for what moved before
+  constexpr int most = 4;  // what moves late leaves room for what moved before
   std::uint64_t end = 0;
   for (int n = 0; n < most && end != this->p_.end(); ++n) {
     end = this->p_.end();
+    if constexpr (!Kind::in_slot) {  // first: arrays go where records were
+      if (status s = move_records_down(); s != status::ok) return s;
+      this->heap_.settle();
+      this->heap_.release_idle_slabs();
+    }
     if (status s = e.move_arrays_down(); s != status::ok) return s;
     this->heap_.settle();
     this->heap_.release_idle_slabs();

@@ -44,7 +44,7 @@ class claims {
  public:
   using slot = slot_ref<Kind>;
 
-  claims(pool<M>& p, const buckets<M, Kind>& b, growth_need& need) noexcept
+  claims(pool<M>& p, const buckets<M, Kind>& b, growth_need& need)
       : p_(p), m_(p.medium()), buckets_(b), need_(need) {}
 
   /// Makes the slot the caller's, if it still is empty; durably so.

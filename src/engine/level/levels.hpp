@@ -22,7 +22,7 @@ namespace durahash::level {
 template <medium M>
 class levels {
  public:
-  explicit levels(stripes<M>& all) noexcept : stripes_(all) {}
+  explicit levels(stripes<M>& all) : stripes_(all) {}  // a deque takes memory
 
   const levels_view<M>& now() const noexcept { return *now_.load(std::memory_order_acquire); }
   std::vector<level_view> present() const {

@@ -32,7 +32,7 @@ class stripes {
  public:
   static constexpr std::size_t most = std::size_t{1} << stripe_bits_on<M>;
 
-  explicit stripes(M& m) noexcept : m_(m) {}
+  explicit stripes(M& m) : m_(m) {}
   void open(zeroed_array<stripe_state> states, bool inherited) {
     locks_ = zeroed_array<spin_lock>(most);
     states_ = std::move(states);
