@@ -425,7 +425,7 @@ const std::map<std::string, std::string>& witnesses(engine_kind engine) {
            {"the flush of level.moving.once",
             "level/u64/power/few-keys#7603690672184379984"},
            {"the flush of level.salvage.buckets",
-            "level/bytes/power/salvage#7603690672184379984"},
+            "level/bytes/power/salvage#10788245094956044336"},
            {"the flush of level.scan.buckets",
             "level/u64/power/threads#7603690672184379984.4"},
            {"the flush of level.settle.buckets",

@@ -156,8 +156,8 @@ void heap<M>::close_batch() noexcept {
   std::swap(waiting_.back(), retired_);
 }
 
-/// In use for good, as far as this opening goes. One of before that recovery has not come to must be
-/// known to be in use, or recovery would find it free: it was unlinked, and may be read.
+/// In use for good, as far as this opening goes. One of before that recovery has not come to must
+/// be known to be in use, or recovery would find it free: it was unlinked, and may be read.
 template <medium M>
 void heap<M>::strand(cell c) noexcept {
   stranded_ = true;

@@ -146,7 +146,7 @@ TEST(SyncBeside, CcehMovesTheDirectoryUnderARootThatSaysChanging) {
   options how;
   how.settings["segment"] = 12;  // segments are larger than the room
   store_watch watch;
-  auto r = make_rig<hooked_medium, word_records, cceh_engine>(how);
+  auto r = make_rig<hooked_medium, byte_records, cceh_engine>(how);
   watch.begin(*r);
   auto room = r->p->allocate(slab_bytes, slab_bytes);
   ASSERT_TRUE(room);

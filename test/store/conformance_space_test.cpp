@@ -188,8 +188,8 @@ TEST_P(Space, CompactMakesThePoolSmaller) {
 
 /// What moves first finds room where it can stay.
 TEST_P(Space, CompactLeavesNothingToASecondOne) {
-  fill(0, many(40'000));
-  for (std::uint64_t n = 0; n < many(40'000); ++n) {
+  fill(0, many(10'000));
+  for (std::uint64_t n = 0; n < many(10'000); ++n) {
     if (n % 10 == 0) continue;
     ASSERT_EQ(pool().erase(key(n)), status::ok);
   }

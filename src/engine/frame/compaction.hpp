@@ -18,17 +18,17 @@ status engine_frame<M, Kind, Engine>::compact() {
   typename heap<M>::front_first front(this->heap_);
   if (status s = e.shrink_to_fit(); s != status::ok) return s;
   this->heap_.settle();
-  constexpr int most = 4;  // what moves late leaves room for what moved before
+  // Twice or more: what moves late leaves room for what moved before.
+  constexpr int most = 4;
   std::uint64_t end = 0;
-  for (int n = 0; n < most && end != this->p_.end(); ++n) {
+  for (int n = 0; n < 2 || (n < most && end != this->p_.end()); ++n) {
     end = this->p_.end();
-    if constexpr (!Kind::in_slot) {  // first: arrays go where records were
-      if (status s = move_records_down(); s != status::ok) return s;
-      this->heap_.settle();
-      this->heap_.release_idle_slabs();
-    }
     if (status s = e.move_arrays_down(); s != status::ok) return s;
     this->heap_.settle();
+    if constexpr (!Kind::in_slot) {
+      if (status s = move_records_down(); s != status::ok) return s;
+      this->heap_.settle();
+    }
     this->heap_.release_idle_slabs();
     if (status s = this->p_.give_back_tail(); s != status::ok) return s;
   }

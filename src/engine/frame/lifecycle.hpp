@@ -170,7 +170,7 @@ class lifecycle {
   /// Keeps records and arrays from reuse. Word tables have none: their readers look at the mirror
   /// again.
   using read_guard = std::conditional_t<Kind::in_slot, no_guard, epochs::guard>;
-  read_guard reading() const noexcept { return read_guard(heap_.readers()); }
+  [[gnu::always_inline]] read_guard reading() const noexcept { return read_guard(heap_.readers()); }
 
   struct everybody_kept_out {
     Engine& engine;
