@@ -61,8 +61,8 @@ class heap {
   ///           reclaimed then.
   std::optional<std::uint64_t> allocate(std::uint64_t bytes);
 
-  /// While one lives, cells are taken from a new slab if that lies in front of every slab with room.
-  /// For compaction.
+  /// While one lives, cells are taken from a new slab if that lies in front of every slab with
+  /// room. For compaction.
   class front_first {
    public:
     explicit front_first(heap& h) : heap_(h) {
