@@ -13,6 +13,7 @@ ROOT = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__)
 LIST = "src/store/engine_list.hpp"
 # Where a list would be one more. test/format/read_pool.py knows the format's page alone.
 FOLDERS = ["src", "tool", "bench", "explorer", "fuzz", "scripts", "test", "examples"]
+LONGEST_TABLE = 150
 SUFFIXES = {".hpp", ".cpp", ".py", ".sh", ".txt"}
 LISTS_BY_ITSELF = {LIST, "test/format/read_pool.py"}
 
@@ -20,6 +21,11 @@ LISTS_BY_ITSELF = {LIST, "test/format/read_pool.py"}
 def text_of(path):
     file = ROOT / path
     return file.read_text() if file.is_file() else ""
+
+
+def code_lines_of(path):
+    """Neither blank nor comment."""
+    return sum(1 for line in text_of(path).splitlines() if line.strip() and not line.lstrip().startswith("//"))
 
 
 def parts(name, number):
@@ -62,6 +68,9 @@ def main():
         for path, pattern, what in parts(name, numbers.get(name, "0")):
             if not re.search(pattern, text_of(path)):
                 wrong.append(f"{path}: the engine {name} has not got {what} there")
+        if (lines := code_lines_of(f"src/engine/{name}/table.hpp")) > LONGEST_TABLE:
+            wrong.append(f"src/engine/{name}/table.hpp: {lines} lines of code, {LONGEST_TABLE} at most: "
+                         "give a class of its own what is not reading and writing")
     wrong += [f"{place} lists the engines once more: {LIST} is the one list" for place in lists_of(engines)]
     print("\n".join(wrong) or f"{len(engines)} engines have all their parts",
           file=sys.stderr if wrong else sys.stdout)

@@ -59,6 +59,10 @@ class CheckEngines(unittest.TestCase):
                 self.assertIn(f"{file}: the engine level has not got {what} there\n", self.told())
                 (self.copy / file).write_text(as_it_was)
 
+    def test_a_table_that_does_everything(self):
+        self.change("src/engine/level/table.hpp", "\n private:\n", "\n private:\n" + "  void one_more();\n" * 10)
+        self.assertRegex(self.told(), r"src/engine/level/table.hpp: 15\d lines of code, 150 at most")
+
     def test_another_list(self):
         kinds = [f"engine_kind::{name}" for name in ENGINES]
         for added in (str(ENGINES), ",\n    ".join(kinds), ", ".join(ENGINES[:-1]) + " or " + ENGINES[-1]):
