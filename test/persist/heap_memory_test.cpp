@@ -18,6 +18,9 @@ thread_local bool has_memory = true;
   if (got == nullptr) throw std::bad_alloc();
   return got;
 }
+[[gnu::noinline]] void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return has_memory ? std::malloc(bytes) : nullptr;
+}
 [[gnu::noinline]] void operator delete(void* at) noexcept { std::free(at); }
 [[gnu::noinline]] void operator delete(void* at, std::size_t) noexcept { std::free(at); }
 
