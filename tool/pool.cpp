@@ -45,7 +45,7 @@ bool is_beside_a_writer(const table& pool) {
 
 namespace {
 
-/// Whether a process has it, of whatever user: of another one's the system tells no more.
+/// Whether a process has it. Which one the system tells of the same user's alone.
 bool is_locked(const error& why) { return why.message.find("it is locked") != std::string::npos; }
 
 /// Throws `failure` where iteration is refused beside the writer.

@@ -148,7 +148,7 @@ void heap<M>::empty_lanes() noexcept {
   }
 }
 
-/// While one lives nothing is taken or kept in a lane that was emptied since.
+/// While there is a front_first, a lane that was emptied since stays empty.
 template <medium M>
 void heap<M>::change_front_first(int by) noexcept {
   std::scoped_lock lock(lock_);

@@ -108,8 +108,8 @@ void heap<M>::reclaim_now(std::size_t most) noexcept {
   std::uint64_t oldest =
       M::planted("readers-without-epochs") ? ~std::uint64_t{0} : readers_.oldest_reader();
   constexpr std::size_t few = 16;  // others want the lock, too
-  for (std::size_t done = 0; done < most;
-       done += few) {  // ends: each round frees a cell, or none is
+  // ends: each round frees cells, or finds that none can be freed
+  for (std::size_t done = 0; done < most; done += few) {
     std::scoped_lock lock(lock_);
     while (!waiting_.empty() && waiting_.front().cells.empty()) waiting_.pop_front();
     if (waiting_.empty() || waiting_.front().epoch > oldest) return;

@@ -126,6 +126,8 @@ class Number(Array):
         if self.dtype.kind in "iu" and array.dtype.kind not in "iub":
             # those that NumPy has one integer type for no more; what is no integer is refused
             array = np.array([operator.index(one) for one in many], self.dtype)
+        if self.dtype.kind == "f" and all(isinstance(one, int) for one in many):
+            array = np.array(many, self.dtype)  # however large
         return array
 
     def rows(self, many: Any) -> Any:

@@ -77,6 +77,17 @@ def test_a_list_may_have_integers_that_numpy_has_no_one_type_for(path):
     assert len(t) == 3
 
 
+def test_a_list_of_floats_may_have_integers_and_no_text(path):
+    t = durahash.open(path, key="u64", value="f64")
+    t.put_many([1, 2, 3], [2**70, -1, 0])
+    t.put_many([4, 5], [0.5, 2])
+    assert dict(t.items()) == {1: 2.0**70, 2: -1.0, 3: 0.0, 4: 0.5, 5: 2.0}
+    for wrong in (["12"], [None], [b"1"]):
+        with pytest.raises(TypeError):
+            t.put_many([1], wrong)
+    assert t[1] == 2.0**70
+
+
 def test_tensors_of_torch(path):
     torch = pytest.importorskip("torch")
     t = durahash.open(path, key="i64", value=(np.float32, 8))

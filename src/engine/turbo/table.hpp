@@ -67,7 +67,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status get(key_type key, Read read);  // a reader is a pointer or two
 
-  // recover.hpp
+  // open.hpp
   std::uint64_t size();  // waits for the recount after a crash
   std::uint64_t slots();
   void lock_all() { shards_.lock_all(); }  // keeps writers out
@@ -176,7 +176,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void for_each_locked(Visit&& visit);
   status replace_value(const resident& r, std::uint64_t value_word, flushed started);
 
-  // recover.hpp, check.hpp, describe.hpp
+  // open.hpp, check.hpp, describe.hpp
   bool count_units(const background* asking);
   void count_shard(shard_index s);
   std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
@@ -196,5 +196,5 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 #include "engine/turbo/find.hpp"
 #include "engine/turbo/grow.hpp"
 #include "engine/turbo/iteration.hpp"
-#include "engine/turbo/recover.hpp"
+#include "engine/turbo/open.hpp"
 #include "engine/turbo/write.hpp"
