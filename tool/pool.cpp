@@ -45,9 +45,6 @@ bool is_beside_a_writer(const table& pool) {
 
 namespace {
 
-/// Whether a process has it. Which one the system tells of the same user's alone.
-bool is_locked(const error& why) { return why.message.find("it is locked") != std::string::npos; }
-
 /// Throws `failure` where iteration is refused beside the writer.
 void check_that_records_are_shown(const std::string& path, table& pool) {
   cursor at;
@@ -71,7 +68,8 @@ table open_to_read(const std::string& path, bool visits) {
       if (visits) check_that_records_are_shown(path, *beside);
       return std::move(*beside);
     }
-    if (!beside && (beside.failure().code == status::busy || is_locked(alone.failure())))
+    const bool a_process_has_it = alone.failure().code == status::locked;
+    if (!beside && (beside.failure().code == status::busy || a_process_has_it))
       refuse_pool(path, beside.failure());
     if (n == tries) refuse_pool(path, alone.failure());
   }

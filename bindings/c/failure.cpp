@@ -53,6 +53,6 @@ using namespace durahash;
 const char* durahash_last_message(void) { return c::of_thread().text; }
 
 const char* durahash_status_message(durahash_status code) {
-  const bool known = code >= 0 && code <= static_cast<int>(status::busy);
+  const bool known = code >= 0 && code <= static_cast<int>(status::locked);
   return message(known ? static_cast<status>(code) : static_cast<status>(255)).data();
 }

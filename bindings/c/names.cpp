@@ -61,6 +61,7 @@ static_assert(same(open_mode::open_existing, DURAHASH_MODE_OPEN_EXISTING) &&
               same(open_mode::read_only, DURAHASH_MODE_READ_ONLY));
 static_assert(same(open_mode::read_beside, DURAHASH_MODE_READ_BESIDE) &&
               same(status::busy, DURAHASH_BUSY));
+static_assert(same(status::locked, DURAHASH_LOCKED));
 
 }  // namespace
 }  // namespace durahash::c

@@ -69,7 +69,8 @@ enum {
   DURAHASH_DAMAGED = 10,  ///< bytes of the pool contradict its format
   DURAHASH_OUT_OF_MEMORY = 11,
   DURAHASH_FORKED = 12,  ///< the pool belongs to the process that this one is a fork of
-  DURAHASH_BUSY = 13     ///< of a reader beside a writer: the pool is being opened; try again
+  DURAHASH_BUSY = 13,    ///< of a reader beside a writer: the pool is being opened; try again
+  DURAHASH_LOCKED = 14   ///< another process, or this one, has the pool open
 };
 
 /// One sentence on a status. Never null, never freed.

@@ -11,9 +11,9 @@ namespace durahash {
 /// of it in memory (/dev/shm/durahash-*.ring), which nobody finds by the pool's name.
 ///
 /// Returns   nothing (code ok), or what is wrong, and then nothing is removed: unusable where no
-///           pool is there, or one with a damaged superblock, or a process has it open, but for
-///           readers beside a writer, which keep what they map; invalid_argument of a link or a
-///           device. io_error: a name cannot be removed, and the file is still there.
+///           pool is there, or one with a damaged superblock; locked where a process has it open,
+///           but for readers beside a writer, which keep what they map; invalid_argument of a link
+///           or a device. io_error: a name cannot be removed, and the file is still there.
 /// Durable   when it returns, as the pool was: where it was to survive a loss of power, that it is
 ///           gone does, too.
 /// Threads   any, also beside openings: who opens the pool has it, or is refused.

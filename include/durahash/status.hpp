@@ -28,6 +28,9 @@ enum class status : std::uint8_t {
   /// of a handle that reads beside a writer: the pool has been opened, salvaged or lent to a device
   /// for a second; or writes never paused where it reads. Try again
   busy,
+  /// another process, or this one, has the pool open: an opening, a removal or a conversion finds
+  /// it so. It may be free in a moment
+  locked,
 };
 
 /// One sentence for people. Never empty, never freed.

@@ -76,6 +76,7 @@ std::string_view message(status code) noexcept {
              "here";
     case status::busy:
       return "the pool is being opened or changed by its writer, all the time; try again";
+    case status::locked: return "another process, or this one, has the pool open";
     case status::damaged: return "the pool's bytes contradict its format; run check";
   }
   return "unknown status";

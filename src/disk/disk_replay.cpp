@@ -297,7 +297,8 @@ error disk_mapping::lock_log() {
   mapping_request request;
   request.path = log_path();
   auto locked = locked_file::open(request);
-  if (!locked) return unusable(file_.path(), locked.failure().message);
+  if (!locked)
+    return {locked.failure().code, unusable(file_.path(), locked.failure().message).message};
   log_lock_.emplace(std::move(*locked));
   return {status::ok, {}};
 }

@@ -261,8 +261,8 @@ result<locked_file> locked_file::open(const mapping_request& request) {
                                        ", and neither a file nor a persistent-memory device"};
   int failed = lock_file(descriptor, request.read_only ? LOCK_SH : LOCK_EX);
   if (failed == EWOULDBLOCK)
-    return error{status::unusable, "cannot open " + request.path +
-                                       ": it is locked, another process (or this one) has it open"};
+    return error{status::locked, "cannot open " + request.path +
+                                     ": it is locked, another process (or this one) has it open"};
   if (failed != 0)
     return errno = failed, system_error(status::unusable, "cannot lock", request.path);
   // who removes a pool has its lock, until the file has no name; one in memory never had any

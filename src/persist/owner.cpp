@@ -40,11 +40,10 @@ error outlast(const owner_record& owner, const std::string& path,
   constexpr std::chrono::milliseconds step(10);
   for (std::chrono::milliseconds waited(0); is_at_large(owner); waited += step) {
     if (waited >= patience)
-      return {status::unusable, "cannot open " + path + ": process " +
-                                    std::to_string(owner.process) +
-                                    " lent it to a device, holds its lock no longer, and has not "
-                                    "ended; wait until it has, or end it (kill -9 " +
-                                    std::to_string(owner.process) + "), then open the pool again"};
+      return {status::locked, "cannot open " + path + ": process " + std::to_string(owner.process) +
+                                  " lent it to a device, holds its lock no longer, and has not "
+                                  "ended; wait until it has, or end it (kill -9 " +
+                                  std::to_string(owner.process) + "), then open the pool again"};
     std::this_thread::sleep_for(step);
   }
   return {status::ok, {}};

@@ -24,7 +24,7 @@ bool is_at_large(const owner_record& owner);
 
 /// Waits for the end of an owner that is at large: the time in which a driver ends the kernels of a
 /// killed process.
-/// Returns   ok, or unusable when it is still there.
+/// Returns   ok, or locked when it is still there.
 error outlast(const owner_record& owner, const std::string& path,
               std::chrono::milliseconds patience = std::chrono::seconds(10));
 

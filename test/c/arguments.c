@@ -76,8 +76,10 @@ static void refused_opens(void) {
   const char* path = scratch("locked");
   ANSWERS(DURAHASH_OK, durahash_u64_open(path, NULL, &pool));
   durahash_pool* second = NULL;
-  ANSWERS(DURAHASH_UNUSABLE, durahash_u64_open(path, NULL, &second));
+  ANSWERS(DURAHASH_LOCKED, durahash_u64_open(path, NULL, &second));
   CHECK(second == NULL);
+  CHECK(strstr(durahash_last_message(), path) != NULL);
+  ANSWERS(DURAHASH_LOCKED, durahash_remove(path));
   ANSWERS(DURAHASH_OK, durahash_close(pool));
 
   ANSWERS(DURAHASH_OK, durahash_options_init(&how, sizeof how));

@@ -474,6 +474,7 @@ TEST(DiskFiles, ANewPoolDoesNotTakeTheLogOfOneThatWasRenamedWhileOpen) {
     std::filesystem::rename(path, renamed);
     auto other = table::open(path, usual.how());
     ASSERT_FALSE(other);
+    EXPECT_EQ(other.failure().code, status::locked);
     EXPECT_NE(other.failure().message.find(path + "-log: it is locked"), std::string::npos)
         << other.failure().message;
     EXPECT_FALSE(std::filesystem::exists(path));

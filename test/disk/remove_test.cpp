@@ -137,7 +137,7 @@ TEST(RemovePool, WhatIsOpenStays) {
     ASSERT_TRUE(pool) << pool.failure().message;
     ASSERT_EQ(pool->put(key_of(1), "12345678"), status::ok);
     const error refused = remove_pool(path);
-    EXPECT_EQ(refused.code, status::unusable);
+    EXPECT_EQ(refused.code, status::locked);
     EXPECT_NE(refused.message.find("locked"), std::string::npos) << refused.message;
     std::string value;
     EXPECT_EQ(pool->get(key_of(1), value), status::ok);

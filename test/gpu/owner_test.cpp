@@ -155,7 +155,7 @@ TEST_F(LentPool, IsRefusedToWritersAndReadersWhileItsOwnerLives) {
                            [&, copy = with(owner, "another")] { return refusal(lend(copy)); });
   for (const error& why :
        {refusal(word_map::open(path, on_a_file())), reader.get(), device.get()}) {
-    EXPECT_EQ(why.code, status::unusable);
+    EXPECT_EQ(why.code, status::locked);
     EXPECT_NE(why.message.find("process " + std::to_string(owner.process) + " "), std::string::npos)
         << why.message;
     EXPECT_NE(why.message.find("kill -9"), std::string::npos) << why.message;
@@ -212,7 +212,7 @@ TEST(Owner, IsAtLargeWhileAnyThreadOfItIs) {
     ASSERT_FALSE(stat.empty());
   }
   EXPECT_TRUE(is_at_large(owner)) << stat;
-  EXPECT_EQ(outlast(owner, "a pool", std::chrono::milliseconds(20)).code, status::unusable);
+  EXPECT_EQ(outlast(owner, "a pool", std::chrono::milliseconds(20)).code, status::locked);
   words[end] = ready;
   EXPECT_EQ(outlast(owner, "a pool").code, status::ok);
   EXPECT_EQ(child.wait().signal, SIGKILL);

@@ -297,7 +297,7 @@ TEST_P(Reopening, TheSecondOpenerIsRefusedWhileTheFirstHoldsThePool) {
   fill(0, 10);
   auto second = try_open(how());
   ASSERT_FALSE(second);
-  EXPECT_EQ(second.failure().code, status::unusable);
+  EXPECT_EQ(second.failure().code, status::locked);
   EXPECT_NE(second.failure().message.find(path()), std::string::npos) << second.failure().message;
   EXPECT_EQ(pool().put(key(11), value(11)), status::ok);
   reopen();

@@ -305,7 +305,7 @@ TEST_P(Kill, InfoTellsAKillFromACleanClose) {
   while (told[0] == 0 && writer.running()) sleep_microseconds(100);
   auto while_held = open_subject(with, path, plain);
   ASSERT_FALSE(while_held) << "two processes have the pool open";
-  EXPECT_EQ(while_held.failure().code, status::unusable);
+  EXPECT_EQ(while_held.failure().code, status::locked);
   EXPECT_NE(while_held.failure().message.find(path), std::string::npos)
       << while_held.failure().message;
   writer.kill();

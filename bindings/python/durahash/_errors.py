@@ -35,6 +35,10 @@ class UnusableError(Error):
     """The pool cannot be opened. The message says what is wrong, and where."""
 
 
+class LockedError(UnusableError, BlockingIOError):
+    """Another process, or this one, has the pool open. It may be free in a moment."""
+
+
 class NotFoundError(UnusableError, FileNotFoundError):
     """There is no file to open."""
 
@@ -72,6 +76,7 @@ _BY_STATUS: dict[int, type[Error]] = {
     11: OutOfMemoryError,
     12: ForkedError,
     13: BusyError,
+    14: LockedError,
 }
 
 

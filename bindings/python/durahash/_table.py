@@ -76,7 +76,7 @@ def processes_with(path: str | os.PathLike[str]) -> list[Process]:
 def remove(path: str | os.PathLike[str]) -> None:
     """Removes a pool's file; of one on a disk its log, too, and what a killed process left of it in /dev/shm.
 
-    Raises UnusableError where no pool is there, or a process has it open: nothing is removed then.
+    Raises UnusableError where no pool is there, LockedError where a process has it open: nothing is removed then.
     """
     _core.remove(os.fsdecode(path))
 
@@ -107,8 +107,9 @@ def open(
                   `lag_milliseconds`, `log_bytes`: see docs/reference/options.md.
     `path`        None, with medium="memory": a table that ends with the process.
 
-    Raises `UnusableError`, with a sentence that says why, where the pool cannot be used;
-    `NotFoundError`, `ExistsError`, `InvalidArgumentError` where the arguments do not fit it.
+    Raises `UnusableError`, with a sentence that says why, where the pool cannot be used, and
+    `LockedError`, which is one, where a process has it open; `NotFoundError`, `ExistsError`,
+    `InvalidArgumentError` where the arguments do not fit it.
     """
     if mode not in _MODES:
         raise ValueError(f"no such mode: {mode!r} (c, w, x, r, b)")

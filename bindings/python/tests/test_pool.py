@@ -306,7 +306,7 @@ def test_a_picture_for_notebooks(path):
 def test_remove(path):
     with durahash.open(path, key="u64", value="u64") as t:
         t[1] = 1
-        with pytest.raises(durahash.UnusableError, match="locked"):
+        with pytest.raises(durahash.LockedError, match="locked"):
             durahash.remove(path)
         assert t[1] == 1
     durahash.remove(path)
