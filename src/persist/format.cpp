@@ -122,6 +122,30 @@ result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, b
   return found;
 }
 
+std::vector<std::string> complaints_about_superblocks(const std::byte* base) {
+  std::vector<std::string> found;
+  superblock copies[2];
+  bool whole = true;
+  for (std::size_t i = 0; i < 2; ++i) {
+    copies[i] = copy_from<superblock>(base + superblock_offsets[i]);
+    if (is_whole(copies[i])) continue;
+    whole = false;
+    found.push_back("the superblock at offset " + number(superblock_offsets[i]) +
+                    " is damaged (magic or checksum), and the one at offset " +
+                    number(superblock_offsets[1 - i]) +
+                    " alone says what the pool is; a backup has both");
+  }
+  if (!whole) return found;
+  // what a conversion changes
+  copies[1].durability = copies[0].durability;
+  copies[1].incompat = (copies[1].incompat & ~has_log) | (copies[0].incompat & has_log);
+  copies[1] = sealed(copies[1]);
+  if (std::memcmp(&copies[0], &copies[1], sizeof copies[0]) != 0)
+    found.emplace_back(
+        "the superblocks at offsets 0 and 4096 are both whole, and are not of one pool");
+  return found;
+}
+
 result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const superblock& block,
                               const std::string& path) {
   auto sequence = copy_from<std::uint64_t>(base + selector_offset);

@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "base/bits.hpp"
 #include "base/seeds.hpp"
@@ -132,7 +134,12 @@ bool is_whole(const root_record& root);
 result<superblock> read_superblock(const std::byte* base, std::uint64_t bytes, bool read_only,
                                    const std::string& path);
 
-/// Likewise for the root in force.
+/// What is wrong with the two superblocks of a pool that is open: a sentence for each that is not
+/// whole, or says something else than the other. Their levels may differ: a conversion that was
+/// broken off has changed one of them.
+std::vector<std::string> complaints_about_superblocks(const std::byte* base);
+
+/// As read_superblock, for the root in force.
 result<root_record> read_root(const std::byte* base, std::uint64_t bytes, const superblock& block,
                               const std::string& path);
 

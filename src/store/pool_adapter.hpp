@@ -11,6 +11,7 @@
 #include "durahash/detail/any_table.hpp"
 #include "engine/concept.hpp"
 #include "engine/frame/lifecycle.hpp"
+#include "engine/violations.hpp"
 #include "persist/pool.hpp"
 #include "store/backup.hpp"
 #include "store/block_facts.hpp"
@@ -65,7 +66,14 @@ class pool_adapter : public Interface {
   }
   check_report check() override {
     check_report report;
-    if (with_memory([&] { return engine_.check(report), status::ok; }) == status::ok) return report;
+    const auto check_all = [&] {
+      engine_.check(report);
+      violations wrong(report);
+      for (std::string& why : complaints_about_superblocks(pool_->memory().base()))
+        wrong(std::move(why));
+      return status::ok;
+    };
+    if (with_memory(check_all) == status::ok) return report;
     report.ok = false;
     if_memory_allows([&] { report.violations.emplace_back(message(status::out_of_memory)); });
     return report;

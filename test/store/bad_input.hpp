@@ -45,6 +45,15 @@ class bad_input : public testing::Test {
     EXPECT_TRUE(opened->check().ok);
   }
 
+  /// A pool of these bytes, for reading: nothing is mended by being opened.
+  table opened(const std::string& bytes) {
+    const std::string path = folder_.file("file");
+    write_file(path, bytes);
+    auto pool = table::open(path, {.mode = open_mode::read_only});
+    if (!pool) throw std::runtime_error(pool.failure().message);
+    return std::move(*pool);
+  }
+
   static constexpr std::uint64_t records = 300;
   scratch_folder folder_;
 };

@@ -212,13 +212,49 @@ TEST_F(BadInput, NonsenseSettingsInASealedSuperblockAreRefused) {
     }
 }
 
-TEST_F(BadInput, ADamagedSuperblockIsReplacedByItsTwin) {
-  std::string image = pool_image(plain_bytes(), records);
+/// The pool is as good as before, until the other one goes, too.
+TEST_F(BadInput, ADamagedSuperblockIsReplacedByItsTwinAndCheckTells) {
+  const std::string image = pool_image(plain_bytes(), records);
   for (std::uint64_t offset : superblock_offsets) {
-    std::string damaged = image;
-    std::fill_n(damaged.begin() + static_cast<std::ptrdiff_t>(offset), 512, '\xee');
-    expect_opens(damaged);
+    std::string noise = image, bit = image;
+    std::fill_n(noise.begin() + static_cast<std::ptrdiff_t>(offset), 512, '\xee');
+    bit[offset + offsetof(superblock, created_unix_seconds)] ^= 1;
+    for (const std::string& damaged : {noise, bit}) {
+      table pool = opened(damaged);
+      const check_report report = pool.check();
+      EXPECT_FALSE(report.ok) << offset;
+      EXPECT_EQ(report.records, records);
+      ASSERT_EQ(report.violations.size(), 1u);
+      EXPECT_TRUE(report.violations[0].starts_with("the superblock at offset " +
+                                                   std::to_string(offset) + " is damaged"))
+          << report.violations[0];
+      const std::string copy = folder_.file("copy");
+      ASSERT_EQ(pool.backup(copy).code, status::ok);
+      EXPECT_TRUE(opened(read_file(copy)).check().ok) << "a backup has both";
+      std::filesystem::remove(copy);
+    }
   }
+}
+
+TEST_F(BadInput, CheckTellsOfSuperblocksThatAreNotOfOnePool) {
+  std::string image = pool_image(plain_bytes(), records);
+  EXPECT_TRUE(opened(image).check().ok);
+  superblock other = superblock_in(image);
+  other.created_unix_seconds += 1;
+  other = sealed(other);
+  std::memcpy(image.data() + superblock_offsets[1], &other, sizeof other);
+  EXPECT_FALSE(opened(image).check().ok);
+}
+
+/// It changes the second one first; so far the pool is of the level that it had.
+TEST_F(BadInput, AConversionThatWasBrokenOffIsNoDamage) {
+  std::string image = pool_image(plain_bytes(), records);
+  superblock converted = superblock_in(image);
+  converted.durability = durability_level::power;
+  converted.incompat |= has_log;
+  converted = sealed(converted);
+  std::memcpy(image.data() + superblock_offsets[1], &converted, sizeof converted);
+  EXPECT_TRUE(opened(image).check().ok);
 }
 
 }  // namespace
