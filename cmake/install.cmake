@@ -65,5 +65,6 @@ if(TARGET durahash_shared)
 endif()
 if(TARGET durahash_tool)
   install(TARGETS durahash_tool)
+  install(TARGETS durahash_power_cut LIBRARY DESTINATION "${CMAKE_INSTALL_LIBEXECDIR}/durahash")
   install(TARGETS durahash_explorer durahash_bench_program durahash_reproduce_program OPTIONAL)  # where they were built
 endif()

@@ -46,8 +46,9 @@ inside() { (cd "$stage/all" && find . -path "./$1" | sed 's|^\./||'); }
 mapfile -t runtime < <(inside "$library/libdurahash.so.*")
 take libdurahash0 "${runtime[@]}"
 take libdurahash-dev usr/include/durahash "$library/libdurahash.so" "$library/libdurahash.a" "$library/pkgconfig" "$library/cmake"
-take durahash usr/bin/durahash
-strip --strip-unneeded --remove-section=.comment "$stage/libdurahash0/$library"/libdurahash.so.*.* "$stage/durahash/usr/bin/durahash"
+take durahash usr/bin/durahash usr/libexec/durahash
+strip --strip-unneeded --remove-section=.comment "$stage/libdurahash0/$library"/libdurahash.so.*.* "$stage/durahash/usr/bin/durahash" \
+  "$stage/durahash/usr/libexec/durahash/durahash-power-cut.so"
 strip --strip-debug --remove-section=.comment "$stage/libdurahash-dev/$library/libdurahash.a"
 
 tool=$stage/all/usr/bin/durahash
@@ -65,7 +66,7 @@ completion fish usr/share/fish/vendor_completions.d/durahash.fish
 mkdir -p "$stage/depends/debian" "$stage/libdurahash0/DEBIAN"
 printf 'Source: durahash\n\nPackage: durahash\nArchitecture: any\n' >"$stage/depends/debian/control"
 needed() {
-  (cd "$stage/depends" && dpkg-shlibdeps -O "$1" 2>/dev/null | sed 's/^shlibs:Depends=//')
+  (cd "$stage/depends" && dpkg-shlibdeps -O "$@" 2>/dev/null | sed 's/^shlibs:Depends=//')
 }
 printf 'libdurahash 0 libdurahash0 (>= %s)\n' "$version" >"$stage/libdurahash0/DEBIAN/shlibs"
 printf 'activate-noawait ldconfig\n' >"$stage/libdurahash0/DEBIAN/triggers"
@@ -108,7 +109,7 @@ finish libdurahash-dev libdevel "libdurahash0 (= $debian_version)$static_needs" 
   "persistent hash maps - headers and static library" "$about
  .
  Headers for C and C++, for pkg-config and for CMake." "${multiarch[@]}"
-finish durahash utils "$(needed "$stage/durahash/usr/bin/durahash")" \
+finish durahash utils "$(needed "$stage"/durahash/usr/bin/durahash "$stage"/durahash/usr/libexec/durahash/*)" \
   "persistent hash maps - command line" "$about
  .
  The tool makes, fills, prints, checks, copies and repairs such tables."

@@ -28,10 +28,14 @@ namespace {
 using clock = std::chrono::steady_clock;
 using power_cut::undo_record;
 
+/// In a build it lies beside the tool, and in a folder of its own where both are installed.
 std::string forgetful_disk() {
   std::error_code ignored;
-  auto self = std::filesystem::read_symlink("/proc/self/exe", ignored);
-  return (self.parent_path() / "durahash-power-cut.so").string();
+  const auto folder =
+      std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path().lexically_normal();
+  const auto built = folder / "durahash-power-cut.so";
+  if (::access(built.c_str(), R_OK) == 0) return built.string();
+  return (folder / DURAHASH_TOOL_TO_LIBEXEC / "durahash-power-cut.so").lexically_normal().string();
 }
 
 /// Puts back what the disk forgets of what nobody had waited for, the last change first.

@@ -31,6 +31,13 @@ cat "$scratch/run2.txt"
 grep -qx 'run 3' "$scratch/run3.txt" || fail "the third run does not count the two before it"
 grep -qx '  found: the words of run 2' "$scratch/run3.txt" || fail "what the killed run wrote is gone"
 
+# The installed demo cuts the power of a disk, by what is installed for it; where /var/tmp is on no disk it says so.
+mkdir "$scratch/tree"
+for n in $(seq 300); do echo "$n" >"$scratch/tree/$n"; done
+"$scratch/prefix/bin/durahash" demo --dir "$scratch/tree" --seconds 4 --seed 1 >"$scratch/demo.txt" || { cat "$scratch/demo.txt"; fail "the installed demo fails"; }
+grep -E 'durability power_buffered: no write waits|/var/tmp is not on a disk' "$scratch/demo.txt" ||
+  { cat "$scratch/demo.txt"; fail "the installed demo shows no power cuts"; }
+
 # A kernel of one's own, where there is a compiler for it.
 nvcc=$(command -v "${CUDACXX:-nvcc}" || echo /usr/local/cuda/bin/nvcc)
 if [ -x "$nvcc" ]; then
