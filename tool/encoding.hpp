@@ -16,6 +16,11 @@ bool is_utf8(std::string_view bytes) noexcept;
 /// Editors put it before a text; nobody sees it.
 inline constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
+/// Whether a text of UTF-16 begins so, of either order: its lines are none here.
+inline bool begins_as_utf16(std::string_view text) noexcept {
+  return text.starts_with("\xff\xfe") || text.starts_with("\xfe\xff");
+}
+
 /// Appends `bytes` with \t \n \r \\ for these four, \xHH for other control characters, for U+FEFF
 /// and for whatever is not UTF-8. The result is one line of UTF-8, without tabs.
 void append_escaped(std::string& text, std::string_view bytes);

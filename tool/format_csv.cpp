@@ -38,7 +38,8 @@ bool take_field(std::string_view& rest, std::string& field) {
 void append_csv_field(std::string& text, std::string_view field) {
   const bool plain =
       field.find_first_of(std::string_view(",\"\r\n", 4)) == std::string_view::npos &&
-      !field.starts_with(' ') && !field.ends_with(' ') && !field.starts_with(byte_order_mark);
+      !field.starts_with(' ') && !field.ends_with(' ') && !field.starts_with(byte_order_mark) &&
+      !begins_as_utf16(field);
   if (plain) {
     text += field;
     return;

@@ -73,6 +73,12 @@ bool record_input::find_frame_end() {
   return found != nullptr;
 }
 
+/// The mark stands at the beginning of the first line.
+bool record_input::is_of_byte_order_mark(std::size_t at) const {
+  const std::size_t i = at - begin_;
+  return line_ == 1 && i < byte_order_mark.size() && buffer_[at] == byte_order_mark[i];
+}
+
 bool record_input::find_csv_frame_end() {
   for (; scanned_ < end_; ++scanned_) {
     const char c = buffer_[scanned_];
@@ -91,6 +97,7 @@ bool record_input::find_csv_frame_end() {
           place_ = place::quoted;
           continue;
         }
+        if (is_of_byte_order_mark(scanned_)) continue;  // a quote may follow it
         break;
       case place::unquoted: break;
     }
@@ -105,6 +112,11 @@ std::string_view record_input::take_frame(std::size_t end) {
   place_ = place::field_start;
   frame_line_ = line_;
   line_ += 1 + static_cast<std::uint64_t>(std::count(frame.begin(), frame.end(), '\n'));
+  if (frame_line_ == 1 && begins_as_utf16(frame))
+    throw failure(exit_usage,
+                  name_ +
+                      ": it begins as a text of UTF-16 does; convert it to UTF-8: iconv "
+                      "-f UTF-16 -t UTF-8");
   if (frame_line_ == 1 && frame.starts_with(byte_order_mark))
     frame.remove_prefix(byte_order_mark.size());
   if (frame.ends_with('\r'))

@@ -43,6 +43,7 @@ class record_input {
 
   bool find_frame_end();
   bool find_csv_frame_end();
+  bool is_of_byte_order_mark(std::size_t at) const;
   bool fill();
   bool may_be_record() const;
   bool must_wait() const;

@@ -100,6 +100,39 @@ class RoundTrip(ToolTest):
                 self.succeeds("load", pool, "-", "--format", form, stdin=text)
                 self.assertEqual(self.dump(pool), {b"a": b"1", b"b": b"2", b"c": b"3"})
 
+    def test_a_byte_order_mark_before_a_quoted_field_of_two_lines(self):
+        pool = self.create()
+        self.succeeds("load", pool, "-", "--format", "csv", stdin=b'\xef\xbb\xbf"a\nb",1\r\n"c",2\r\n')
+        self.assertEqual(self.dump(pool), {b"a\nb": b"1", b"c": b"2"})
+
+    def test_utf16_is_refused_and_not_taken_for_records(self):
+        pool = self.create()
+        for form, text in [("csv", "a,1\r\nb,2\r\n"), ("tsv", "a\t1\r\nb\t2\r\n"), ("jsonl", '{"key":"a","value":"1"}\r\n')]:
+            for order in ("utf-16-le", "utf-16-be"):
+                with self.subTest(form=form, order=order):
+                    self.fails(2, "UTF-16.*iconv.*nothing was written", "load", pool, "-", "--format", form, stdin=("\ufeff" + text).encode(order))
+        self.assertEqual(self.dump(pool), {})
+
+    def test_keys_that_begin_as_marks_of_files_do_are_dumped_as_keys(self):
+        for mark in (b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff"):
+            for form in FORMS:
+                with self.subTest(mark=mark, form=form):
+                    pool = self.create(f"{mark.hex()}{form}.dh")
+                    self.load(pool, {mark + b"k": b"v"})
+                    other = self.create(f"{mark.hex()}{form}2.dh")
+                    self.succeeds("load", other, "-", "--format", form, stdin=self.succeeds("dump", pool, "--format", form).out)
+                    self.assertEqual(self.dump(other), {mark + b"k": b"v"})
+
+    def test_a_carriage_return_that_is_of_a_record_stays(self):
+        records = {b"k\r": b"v\r", b"k": b"\r\n", b"\r": b""}
+        pool = self.create()
+        self.load(pool, records)
+        for form in FORMS:
+            with self.subTest(form=form):
+                other = self.create(form + ".dh")
+                self.succeeds("load", other, "-", "--format", form, stdin=self.succeeds("dump", pool, "--format", form).out)
+                self.assertEqual(self.dump(other), records)
+
     def test_the_last_of_several_records_of_a_key_stays(self):
         pool = self.create()
         self.load(pool, [(b"k", b"%d" % i) for i in range(1000)], "tsv")
