@@ -1,5 +1,6 @@
 // durahash info: the facts of a pool.
 #include <fmt/format.h>
+#include <sys/stat.h>
 
 #include <cmath>
 #include <ctime>
@@ -56,6 +57,14 @@ nlohmann::ordered_json json_of(const processes& others) {
   return json;
 }
 
+/// The log of a pool on a disk lies beside it.
+/// Returns 0 where there is none.
+std::uint64_t log_file_bytes_of(const std::string& path, const pool_info& facts) {
+  struct stat log {};
+  if (facts.medium != medium_kind::disk || ::stat((path + "-log").c_str(), &log) != 0) return 0;
+  return static_cast<std::uint64_t>(log.st_size);
+}
+
 nlohmann::ordered_json json_of(const pool_info& facts) {
   nlohmann::ordered_json json{{"engine", name_of(facts.engine)},
                               {"key", name_of(facts.key)},
@@ -110,6 +119,8 @@ std::string text_of(const std::string& path, const pool_info& facts) {
   text += bytes_line("file", facts.file_bytes);
   if (!facts.beside_a_writer)
     text += bytes_line("  live", facts.live_bytes) + bytes_line("  free", facts.free_bytes);
+  if (const std::uint64_t log = log_file_bytes_of(path, facts); log != 0)
+    text += bytes_line("log file", log);
   text += line("format version", std::to_string(facts.format_version));
   if (facts.beside_a_writer) return text + line("open", "a process has it to write to");
   text += line("last closed", facts.clean ? coloured("cleanly", colour::green)
@@ -136,6 +147,7 @@ void info(const info_arguments& arguments) {
   if (arguments.json) {
     auto json = json_of(facts);
     json["processes"] = json_of(others);
+    json["log_file_bytes"] = log_file_bytes_of(arguments.pool, facts);
     for (const auto& [name, figure] : engine_figures) {
       if (is_count(figure)) json["stats"][name] = static_cast<std::uint64_t>(figure);
       else json["stats"][name] = figure;

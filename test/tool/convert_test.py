@@ -40,7 +40,11 @@ class Convert(ToolTest):
                     self.succeeds("convert", pool, "--durability", level)
                     self.assertEqual(self.info(pool)["durability"], level)
                     self.succeeds("put", pool, "turn", str(turn))
-                    self.assertEqual(os.path.exists(pool + "-log"), level.startswith("power"))
+                    log_bytes = os.path.getsize(pool + "-log") if level.startswith("power") else 0
+                    self.assertEqual(self.info(pool)["log_file_bytes"], log_bytes)
+                    self.assertEqual(os.path.exists(pool + "-log"), log_bytes != 0)
+                    told = self.succeeds("info", pool).out.decode()
+                    self.assertEqual(f"({log_bytes:,} bytes)" in told and "\nlog file " in told, log_bytes != 0)
                     records[b"turn"] = str(turn).encode()
                     self.assertEqual(self.dump(pool), records)
                     self.succeeds("check", pool)
