@@ -339,8 +339,8 @@ class Table(_core.Pool):
     # ------------------------------------------------------------------------ the pool
 
     def info(self) -> dict[str, Any]:
-        """Facts of the pool: the fields of `durahash info --json`, but `processes`. After a crash it waits until
-        the records are counted."""
+        """Facts of the pool: the fields of `durahash info --json`, but `processes` and `log_file_bytes`.
+        After a crash it waits until the records are counted."""
         return self._info()
 
     def check(self) -> CheckReport:

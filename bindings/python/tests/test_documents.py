@@ -1,5 +1,6 @@
 """What documents say of the package is run: the README, the tutorial, the how-tos, the example."""
 import doctest
+import inspect
 import os
 import pathlib
 import re
@@ -27,14 +28,36 @@ def there(folder, monkeypatch):
     return folder
 
 
-def test_the_tutorial_prints_what_it_shows(there):
-    text = (DOCS / "tutorial-python.md").read_text().replace("```", "")
-    test = doctest.DocTestParser().get_doctest(text, {}, "tutorial-python.md", "tutorial-python.md", 0)
+@pytest.mark.parametrize("page", ["tutorial-python.md", "reference/python.md"])
+def test_pages_print_what_they_show(there, page):
+    text = (DOCS / page).read_text().replace("```", "")
+    test = doctest.DocTestParser().get_doctest(text, {}, page, page, 0)
     assert len(test.examples) > 30
     said = []
     runner = doctest.DocTestRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
     result = runner.run(test, out=said.append)
     assert result.failed == 0, "".join(said)
+
+
+def test_the_reference_has_every_name():
+    """Each public name, and each parameter of what it calls."""
+    page = re.sub(r"(?ms)^```.*?^```$", "", (DOCS / "reference/python.md").read_text())
+    shown = set(re.findall(r"\w+", " ".join(re.findall(r"`([^`]+)`", page))))
+    assert set(durahash.__all__) <= shown
+    for name in (*durahash.__all__, *(n for n in dir(durahash.Table) if not n.startswith("_"))):
+        assert name in shown, name
+    callables = [durahash.open, durahash.remove, durahash.processes_with, durahash.Codec]
+    callables += [f for n, f in vars(durahash.Table).items() if callable(f) and not n.startswith("_")]
+    for each in callables:
+        for parameter in set(inspect.signature(each).parameters) - {"self", "other", "more", "options", "changes"}:
+            assert parameter in shown, f"{parameter} of {each}"
+    fields = [*durahash.CheckReport._fields, *durahash.Process._fields]
+    assert set(fields) <= shown
+    for name in (n for n in durahash.__all__ if n.endswith("Error")):
+        error = getattr(durahash, name)
+        (row,) = re.findall(rf"^\| `{name}` \|(.*?)\|", page, re.M) or [None]
+        bases = [b.__name__ for b in error.__bases__ if b is not durahash.Error]
+        assert error is durahash.Error or re.findall(r"\w+", row) == bases, name
 
 
 def test_the_readme_snippet(there):
