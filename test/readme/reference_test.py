@@ -1,4 +1,5 @@
-"""docs/reference tells of every command, option, field and status that there is, and of no others."""
+"""docs/reference tells of every command, option, field and status that there is, and of no others; of the options of the
+build and of the environment, too, and CONTRIBUTING.md of the environment of the tests."""
 import json
 import pathlib
 import re
@@ -48,4 +49,29 @@ fields = set(re.findall(r"^  [\w:<>, ]+ (\w+) = ", header.split("struct options 
 table = (reference / "options.md").read_text().split("## Media")[0]
 told = set(re.findall(r"`(\w+)`", "\n".join(line.split("|")[1] for line in table.splitlines() if line.startswith("| `"))))
 assert told == fields and len(fields) >= 12, f"options.md: {sorted(told ^ fields)} stand in one of the two alone"
-print(f"{len(commands)} commands, {len(codes)} status codes and {len(fields)} options are told of")
+def first_cells(text, heading):
+    """Names in the first cells of the table below a heading."""
+    section = re.search(rf"^## {heading}\n((?:(?!## ).*\n)*)", text, re.M)[1]
+    return set(re.findall(r"`([A-Z]\w*)", "\n".join(line.split("|")[1] for line in section.splitlines() if line.startswith("| `"))))
+
+
+def sources(folders, endings):
+    return [path.read_text() for folder in folders for path in sorted((source_dir / folder).rglob("*"))
+            if path.suffix in endings and path.is_file()]
+
+
+page = (reference / "options.md").read_text()
+build_files = sources(("cmake", "bench"), {".cmake", ".txt"})
+build = set(re.findall(r"^ *(?:option\(|set\()(DURAHASH_\w+)(?= \"|[^\n]* CACHE )", "\n".join(build_files), re.M))
+told = first_cells(page, "Options of the build")
+assert told == build and len(build) >= 15, f"options.md: {sorted(told ^ build)} are not told of, or not there"
+
+asks = r'(?:getenv|environ\.get|environment_or|from_environment|number_from\w*)\("(DURAHASH\w*)"'
+of_library = set(re.findall(asks, "\n".join(sources(("src", "tool"), {".cpp", ".hpp"}))))
+told = {name for name in first_cells(page, "Environment") if name.startswith("DURAHASH") and name != "DURAHASH_MAINTAINER"}
+assert told == of_library and of_library, f"options.md, environment: {sorted(told ^ of_library)}"
+of_tests = set(re.findall(asks, "\n".join(sources(("test", "server", "fuzz", "bindings"), {".cpp", ".hpp", ".py"})))) - of_library
+told = first_cells((source_dir / "CONTRIBUTING.md").read_text(), "Environment of the tests")
+assert told == of_tests and len(of_tests) >= 15, f"CONTRIBUTING.md, environment: {sorted(told ^ of_tests)}"
+print(f"{len(commands)} commands, {len(codes)} status codes, {len(fields)} options, {len(build)} of the build and "
+      f"{len(of_library | of_tests)} variables of the environment are told of")
