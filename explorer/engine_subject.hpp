@@ -165,11 +165,11 @@ class engine_subject final : public subject {
   }
   auto& reader() {
     if (beside_ == nullptr)
-      beside_ = std::make_unique<beside_table>(
-          std::make_unique<beside_pool<M>>(
+      beside_ = std::make_unique<table_beside_of<kind>>(
+          std::make_unique<reader_on<Reader, M>>(std::make_unique<beside_pool<M>>(
               region_.map_beside(), std::make_unique<M>(tracer_), pool_->block(),
               reinterpret_cast<const readers_line*>(region_.readers_line()),
-              pool_->readers().versions_here()),
+              pool_->readers().versions_here())),
           medium_kind::memory);
     return *beside_;
   }
@@ -286,18 +286,9 @@ class engine_subject final : public subject {
     for (std::size_t i = 0; i < answers.size(); ++i) c.parts[i].ok = answers[i] == status::ok;
   }
 
-  // of words, or bytes; never made without a reader
-  template <class R>
-  static auto type_of_table() {
-    if constexpr (!is_read_beside) return std::type_identity<R>();
-    else if constexpr (words) return std::type_identity<beside_words<R, M>>();
-    else return std::type_identity<beside_bytes<R, M>>();
-  }
-  using beside_table = typename decltype(type_of_table<Reader>())::type;
-
   std::unique_ptr<pool<M>> pool_;
   std::unique_ptr<E> engine_;
-  std::unique_ptr<beside_table> beside_;
+  std::unique_ptr<table_beside_of<kind>> beside_;
   region& region_;
   tracer& tracer_;
 };

@@ -115,8 +115,8 @@ void tell_bus_error(int signal) {
 
 /// "durahash put", or "durahash" before a command was recognised.
 std::string said_by(const CLI::App& app) {
-  const auto commands = app.get_subcommands();
-  return commands.empty() ? "durahash" : "durahash " + commands.front()->get_name();
+  const auto given = app.get_subcommands();
+  return given.empty() ? "durahash" : "durahash " + given.front()->get_name();
 }
 
 /// The option of the command that `word` may be meant for.
@@ -154,9 +154,9 @@ int print_help(const CLI::App& app, const CLI::ParseError& why) try {
 }
 
 bool is_command(const CLI::App& app, std::string_view word) {
-  const auto commands =
+  const auto named =
       app.get_subcommands([&](const CLI::App* command) { return command->get_name() == word; });
-  return word.starts_with('-') || !commands.empty();
+  return word.starts_with('-') || !named.empty();
 }
 
 /// See as_written. `kept` has the words that are others now.

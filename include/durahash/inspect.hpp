@@ -35,9 +35,7 @@ struct pool_part {
   std::vector<part_fact> facts;
 
   /// One more fact.
-  void add(std::string what, std::variant<std::uint64_t, bool, std::string, raw_bytes> value) {
-    facts.push_back({std::move(what), std::move(value)});
-  }
+  void add(std::string what, std::variant<std::uint64_t, bool, std::string, raw_bytes> value);
 };
 
 /// Parts that are too many to be listed, counted: "slot", "live".

@@ -30,7 +30,8 @@ struct byte_records {
   static constexpr bool in_slot = false;
   static constexpr bool fixed_key = false;
 
-  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept {
+  // what calls it most is large, and the compiler would make a call of it there
+  [[gnu::always_inline]] static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept {
     return bytes_hash(key, seeds);
   }
   static std::uint64_t key_word(key_type, std::uint64_t hash) noexcept { return hash; }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
 #include <string>
 #include <string_view>
 
@@ -34,27 +33,11 @@ class part_visitor {
 };
 
 /// A word for people, in hexadecimal.
-inline std::string hex(std::uint64_t word) {
-  constexpr char digits[] = "0123456789abcdef";
-  std::string text = "0x";
-  for (int shift = 60; shift >= 0; shift -= 4) text += digits[word >> shift & 15];
-  return text;
-}
-
-inline std::string power_of_two(unsigned log2) { return "2^" + std::to_string(log2); }
+std::string hex(std::uint64_t word);
+std::string power_of_two(unsigned log2);
 
 /// What a slot or a record says of a key or a value.
-inline void add_datum(pool_part& into, const std::string& name, data_kind kind,
-                      std::string_view bytes) {
-  constexpr std::size_t shown = 64;
-  std::uint64_t word;
-  if (kind == data_kind::u64 && bytes.size() == sizeof word) {
-    std::memcpy(&word, bytes.data(), sizeof word);
-    return into.add(name, word);
-  }
-  into.add(name, raw_bytes{std::string(bytes.substr(0, shown))});
-  into.add(name + "_bytes", std::uint64_t{bytes.size()});
-}
+void add_datum(pool_part& into, const std::string& name, data_kind kind, std::string_view bytes);
 
 /// What the slot of a record says: key and value; where the record in the heap is, and whether it
 /// is whole. `wanted` is the key that is looked for, or null.

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 
 #include "durahash/info.hpp"
 
@@ -13,35 +12,17 @@ namespace durahash {
 class violations {
  public:
   explicit violations(check_report& report) : report_(report) {}
-  void operator()(std::string what) {
-    report_.ok = false;
-    constexpr std::size_t most = 100;
-    if (report_.violations.size() < most) report_.violations.push_back(std::move(what));
-  }
+  void operator()(std::string what);
   /// Of the records, and of the heap's bytes: what is believed, and what a walk over all that is
   /// reachable found.
-  void if_records_differ(std::uint64_t counts, std::uint64_t holds) {
-    report_.records = holds;
-    if (counts != holds)
-      (*this)("the table counts " + std::to_string(counts) + " records, and holds " +
-              std::to_string(holds));
-  }
-  void if_bytes_differ(std::uint64_t in_use, std::uint64_t reachable) {
-    if (in_use != reachable)
-      (*this)("the heap has " + std::to_string(in_use) + " bytes in use, and " +
-              std::to_string(reachable) + " are reachable");
-  }
+  void if_records_differ(std::uint64_t counts, std::uint64_t holds);
+  void if_bytes_differ(std::uint64_t in_use, std::uint64_t reachable);
 
  private:
   check_report& report_;
 };
 
 /// What a salvage says at its end.
-inline std::string kept_and_dropped(std::uint64_t kept, std::size_t dropped, bool words) {
-  return "kept " + std::to_string(kept) + " records, dropped " + std::to_string(dropped) +
-         (words ? "; u64 records carry no checksum: what was torn inside a record or lost whole is "
-                  "not noticed"
-                : "");
-}
+std::string kept_and_dropped(std::uint64_t kept, std::size_t dropped, bool words);
 
 }  // namespace durahash

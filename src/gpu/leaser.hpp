@@ -8,6 +8,7 @@
 #include "media/pmem_medium.hpp"
 #include "media/process_medium.hpp"
 #include "persist/owner.hpp"
+#include "store/gphash_instances.hpp"
 #include "store/open.hpp"
 #include "store/pool_adapter.hpp"
 

@@ -12,6 +12,7 @@
 #include "media/process_medium.hpp"
 #include "persist/owner.hpp"
 #include "persist/record.hpp"
+#include "store/gphash_instances.hpp"
 #include "store/pool_adapter.hpp"
 
 namespace durahash::gpu {

@@ -47,10 +47,8 @@ namespace durahash {
 template <medium M>
 class heap {
  public:
-  explicit heap(pool<M>& p)
-      : pool_(p),
-        has_lanes_(p.block().key != data_kind::u64 || p.block().value != data_kind::u64),
-        lanes_open_(has_lanes_) {}
+  explicit heap(pool<M>& p);
+  ~heap();
   heap(const heap&) = delete;
 
   /// Of this pool alone. Who looks at a cell that others may retire is under a guard of it.
@@ -330,6 +328,15 @@ std::optional<loose_cell<M>> allocate_loose(heap<M>& h, std::uint64_t bytes) {
   auto offset = h.allocate(bytes);
   return offset ? std::optional<loose_cell<M>>(std::in_place, h, *offset, bytes) : std::nullopt;
 }
+
+template <medium M>
+heap<M>::heap(pool<M>& p)
+    : pool_(p),
+      has_lanes_(p.block().key != data_kind::u64 || p.block().value != data_kind::u64),
+      lanes_open_(has_lanes_) {}
+
+template <medium M>
+heap<M>::~heap() = default;
 
 // ------------------------------------------------------------------------------- allocate and free
 

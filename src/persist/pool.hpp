@@ -59,6 +59,7 @@ class pool {
                                               std::unique_ptr<M> medium, const superblock& block);
   pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const superblock& block,
        const root_record& root);
+  ~pool();
 
   M& medium() noexcept { return *medium_; }
   mapping& memory() noexcept { return *map_; }
@@ -244,6 +245,9 @@ pool<M>::pool(std::unique_ptr<mapping> map, std::unique_ptr<M> medium, const sup
       end_(root.pool_bytes),
       changing_(root.state == pool_state::changing),
       readers_(*map_) {}
+
+template <medium M>
+pool<M>::~pool() = default;
 
 // -------------------------------------------------------------------------------------------- root
 

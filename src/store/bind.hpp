@@ -4,6 +4,7 @@
 #pragma once
 
 #include "store/inspected.hpp"
+#include "store/opened_pool.hpp"
 #include "store/persist_instances.hpp"
 #include "store/pool_adapter.hpp"
 #include "store/registry.hpp"
@@ -12,51 +13,16 @@ namespace durahash {
 
 template <class E, medium M>
   requires engine_on<E, M> result<opened> bind(opening o, std::unique_ptr<M> m) {
-    auto refused = [](status code, const std::string& why) { return error{code, why}; };
-    std::unique_ptr<pool<M>> p;
-    if (o.creating) {
-      auto made = pool<M>::create(std::move(o.map), std::move(m), o.block);
-      if (!made)
-        return refused(made.failure().code,
-                       "cannot create " + o.path + ": " + made.failure().message);
-      p = std::move(*made);
-      p->readers().ban();
-    } else {
-      p = std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root);
-      if (!p->read_only())
-        p->readers().ban_while_opening(), p->clear_owner();  // await_owner has seen it gone
-    }
-    pool<M>& made = *p;
-    auto open_it = [&](auto table, auto& place) -> error {
-      error e = table->open(o.path, o.how.salvage && !o.creating);
-      if (e.code != status::ok) {
-        // a pool that is refused as it is was not stored to
-        if (e.code == status::unusable && !o.creating && !o.how.salvage) made.readers().readmit();
-        return refused(e.code, e.message + made.memory().refusal());
-      }
-      if (o.creating) {
-        status s = made.memory().write_to_disk(0, o.block.heap_offset);
-        if (s == status::ok && o.appears) s = made.memory().appear();
-        if (s == status::exists)
-          return refused(status::exists, "cannot create " + o.path + ": it exists");
-        if (s != status::ok)
-          return refused(s, "cannot create " + o.path + ": " + std::string(message(s)) +
-                                made.memory().refusal());
-      }
-      if (!made.read_only()) made.readers().admit();
-      place = std::move(table);
-      return {status::ok, {}};
-    };
-    opened result_of_open;
-    error e;
-    if constexpr (E::kind::in_slot)
-      e = open_it(std::make_unique<word_adapter<E, M>>(std::move(p), o.how.medium),
-                  result_of_open.words);
-    else
-      e = open_it(std::make_unique<byte_adapter<E, M>>(std::move(p), o.how.medium),
-                  result_of_open.bytes);
-    if (e.code != status::ok) return e;
-    return result_of_open;
+    using adapter = std::conditional_t<E::kind::in_slot, word_adapter<E, M>, byte_adapter<E, M>>;
+    auto p = pool_for(o, std::move(m));
+    if (!p) return p.failure();
+    auto table = std::make_unique<adapter>(std::move(*p), o.how.medium);
+    const error opened_so = table->open(o.path, o.how.salvage && !o.creating);
+    if (error e = finish_opening(o, table->storage(), opened_so); e.code != status::ok) return e;
+    opened made;
+    if constexpr (E::kind::in_slot) made.words = std::move(table);
+    else made.bytes = std::move(table);
+    return made;
   }
 
 /// Puts an engine on a pool that is only looked at.

@@ -4,7 +4,6 @@
 
 #include <cstring>
 #include <memory>
-#include <unordered_map>
 #include <vector>
 
 #include "base/process_mark.hpp"
@@ -16,6 +15,7 @@
 #include "store/backup.hpp"
 #include "store/block_facts.hpp"
 #include "store/key_length.hpp"
+#include "store/retry_puts.hpp"
 
 namespace durahash {
 
@@ -59,8 +59,7 @@ class pool_adapter : public Interface {
     if_memory_allows([&] {
       made.media = pool_->medium().counts();
       engine_.describe(made);
-      made.figures.emplace_back("bytes_held_by_readers",
-                                static_cast<double>(engine_.bytes_held_by_readers()));
+      add_figures(made, {{"bytes_held_by_readers", engine_.bytes_held_by_readers()}});
     });
     return made;
   }
@@ -126,28 +125,7 @@ class pool_adapter : public Interface {
     static_assert(sizeof(status) == 1);
     if (!keys.empty() &&
         std::memchr(answers, static_cast<int>(status::no_space), keys.size()) != nullptr)
-      change_where_no_space(keys, answers, run);
-  }
-  template <class Key, class Operation>
-  [[gnu::noinline]] void change_where_no_space(std::span<const Key> keys, status* answers,
-                                               Operation& run) {
-    std::unordered_map<Key, std::size_t> last_done;  // of the keys that found no space
-    const auto find_last_done = [&] {
-      for (std::size_t i = 0; i < keys.size(); ++i)
-        if (answers[i] == status::no_space) last_done.emplace(keys[i], 0);
-      for (std::size_t i = 0; i < keys.size(); ++i)
-        if (answers[i] == status::ok)
-          if (auto found = last_done.find(keys[i]); found != last_done.end()) found->second = i;
-      return status::ok;
-    };
-    if (with_memory(find_last_done) != status::ok) return;
-    bool waits = true;
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      if (answers[i] != status::no_space) continue;
-      if (last_done[keys[i]] > i) answers[i] = status::ok;
-      else if (waits = waits && engine_.await_space(); waits)
-        answers[i] = with_memory([&] { return run(i); });
-    }
+      retry_puts<Key>(keys, answers, run, [this] { return engine_.await_space(); });
   }
 
   std::unique_ptr<pool<M>> pool_;

@@ -11,18 +11,15 @@ namespace durahash {
 
 template <class Reader, medium M>
 result<opened> read_beside_on(beside_opening o, std::unique_ptr<M> m) {
-  auto p = std::make_unique<beside_pool<M>>(std::move(o.map), std::move(m), o.block);
+  using kind = typename Reader::kind;
+  auto table = std::make_unique<table_beside_of<kind>>(
+      std::make_unique<reader_on<Reader, M>>(
+          std::make_unique<beside_pool<M>>(std::move(o.map), std::move(m), o.block)),
+      o.medium);
+  if (error e = table->open(o.path); e.code != status::ok) return e;
   opened made;
-  auto open_it = [&](auto table, auto& place) {
-    error e = table->open(o.path);
-    if (e.code == status::ok) place = std::move(table);
-    return e;
-  };
-  error e;
-  if constexpr (Reader::kind::in_slot)
-    e = open_it(std::make_unique<beside_words<Reader, M>>(std::move(p), o.medium), made.words);
-  else e = open_it(std::make_unique<beside_bytes<Reader, M>>(std::move(p), o.medium), made.bytes);
-  if (e.code != status::ok) return e;
+  if constexpr (kind::in_slot) made.words = std::move(table);
+  else made.bytes = std::move(table);
   return made;
 }
 

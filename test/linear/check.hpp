@@ -55,9 +55,10 @@ void table<M, Kind>::describe(table_stats& stats) {
     ++live;
     distances += distance_of(a, r) + 1;
   });
-  stats.figures = {{"removed_slots", static_cast<double>(removed)},
-                   {"positive_probe_mean", live == 0 ? 0 : static_cast<double>(distances) / live},
-                   {"resizes", static_cast<double>(resizes_.load())}};
+  add_figures(stats,
+              {{"removed_slots", removed},
+               {"positive_probe_mean", live == 0 ? 0 : static_cast<double>(distances) / live},
+               {"resizes", resizes_.load()}});
 }
 
 // ------------------------------------------------------------------------------- what lies where

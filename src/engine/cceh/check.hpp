@@ -171,19 +171,20 @@ void measurement<Table>::add_bucket(const segment& s, const bucket* first, std::
 
 template <class Table>
 void measurement<Table>::tell(table_stats& stats) const {
-  stats.figures = {{"segments", static_cast<double>(count_)},
-                   {"global_depth", static_cast<double>(segments_.directory().exponent())},
-                   {"deepest_segment", static_cast<double>(deepest_)},
-                   {"removed_slots", static_cast<double>(removed_)},
-                   {"stale_slots", static_cast<double>(stale_)},
-                   {"positive_probe_mean", mean(hit_lines_, hits_)},
-                   {"negative_probe_mean", mean(reach_sum_, count_ * segments_.shape().buckets())},
-                   {"negative_probe_max", static_cast<double>(reach_most_)},
-                   {"splits", static_cast<double>(t_.splits_.load())},
-                   {"rewrites", static_cast<double>(t_.rewrites_.load())},
-                   {"merges", static_cast<double>(t_.merges_.load())},
-                   {"doublings", static_cast<double>(t_.directory_.doublings())},
-                   {"halvings", static_cast<double>(t_.directory_.halvings())}};
+  add_figures(stats,
+              {{"segments", count_},
+               {"global_depth", segments_.directory().exponent()},
+               {"deepest_segment", deepest_},
+               {"removed_slots", removed_},
+               {"stale_slots", stale_},
+               {"positive_probe_mean", mean(hit_lines_, hits_)},
+               {"negative_probe_mean", mean(reach_sum_, count_ * segments_.shape().buckets())},
+               {"negative_probe_max", reach_most_},
+               {"splits", t_.splits_.load()},
+               {"rewrites", t_.rewrites_.load()},
+               {"merges", t_.merges_.load()},
+               {"doublings", t_.directory_.doublings()},
+               {"halvings", t_.directory_.halvings()}});
 }
 
 template <medium M, class Kind>

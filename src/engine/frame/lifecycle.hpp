@@ -32,6 +32,7 @@
 #include "base/hash.hpp"
 #include "base/spin_lock.hpp"
 #include "base/zeroed_array.hpp"
+#include "engine/figures.hpp"
 #include "engine/structure.hpp"
 #include "engine/violations.hpp"
 #include "persist/heap.hpp"

@@ -26,6 +26,9 @@ struct keyed_record : live_record {
 template <class Kind>
 using record_of = std::conditional_t<Kind::fixed_key, keyed_record, live_record>;
 
+extern template class hash_order<live_record>;
+extern template class hash_order<keyed_record>;
+
 /// Whether the value word of a slot with the key's key word is that of the key's record.
 template <class Kind, medium M>
 bool names_key(M& m, const pool<M>& p, std::uint64_t value_word, typename Kind::key_type key) {

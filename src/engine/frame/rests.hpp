@@ -19,6 +19,7 @@
 
 #include "base/bits.hpp"
 #include "base/spin_lock.hpp"
+#include "engine/kinds.hpp"
 
 namespace durahash {
 
@@ -66,28 +67,13 @@ class rests_of_scans {
     return readings_;
   }
   /// Nothing where no call has stopped just there.
-  std::optional<rest> take(std::uint64_t position, std::uint64_t& readings) {
-    std::scoped_lock lock(lock_);
-    readings = readings_;
-    for (rest& r : rests_)
-      if (!r.is_over() && r.hash() == position) return std::exchange(r, rest());
-    return std::nullopt;
-  }
+  std::optional<rest> take(std::uint64_t position, std::uint64_t& readings);
   /// What was taken, or is left of it.
-  void put_back(rest r, std::uint64_t readings_then) {
-    std::scoped_lock lock(lock_);
-    if (readings_ == readings_then) keep(std::move(r));
-  }
+  void put_back(rest r, std::uint64_t readings_then);
   /// Of a stretch up to `end` that was read since there were so many readings. None, if it could
   /// not be noted.
   void leave(std::optional<rest> r, std::uint64_t from, std::uint64_t end,
-             std::uint64_t readings_then) {
-    std::scoped_lock lock(lock_);
-    for (rest& other : rests_)  // 0 is behind all hashes
-      if (!other.is_over() && other.hash() <= end - 1 && from <= other.end() - 1) other = rest();
-    const bool latest = readings_++ == readings_then;
-    if (latest && r) keep(std::move(*r));
-  }
+             std::uint64_t readings_then);
 
  private:
   /// Stretches begin and end at hashes whose low bits are 0: a scan that comes from the stretch in
@@ -95,17 +81,50 @@ class rests_of_scans {
   static bool may_begin_a_stretch(std::uint64_t hash) noexcept {
     return (hash & low_bits(20)) == 0;
   }
-  void keep(rest r) {
-    if (r.is_over() || may_begin_a_stretch(r.hash())) return;
-    for (rest& free : rests_)
-      if (free.is_over()) return static_cast<void>(free = std::move(r));
-    rests_[next_victim_++ % rests_.size()] = std::move(r);
-  }
+  void keep(rest r);
 
   spin_lock lock_;  // guards what follows
   std::array<rest, 4> rests_;
   std::size_t next_victim_ = 0;
   std::uint64_t readings_ = 0;
 };
+
+template <class Kind>
+auto rests_of_scans<Kind>::take(std::uint64_t position, std::uint64_t& readings)
+    -> std::optional<rest> {
+  std::scoped_lock lock(lock_);
+  readings = readings_;
+  for (rest& r : rests_)
+    if (!r.is_over() && r.hash() == position) return std::exchange(r, rest());
+  return std::nullopt;
+}
+
+template <class Kind>
+void rests_of_scans<Kind>::put_back(rest r, std::uint64_t readings_then) {
+  std::scoped_lock lock(lock_);
+  if (readings_ == readings_then) keep(std::move(r));
+}
+
+template <class Kind>
+void rests_of_scans<Kind>::leave(std::optional<rest> r, std::uint64_t from, std::uint64_t end,
+                                 std::uint64_t readings_then) {
+  std::scoped_lock lock(lock_);
+  for (rest& other : rests_)  // 0 is behind all hashes
+    if (!other.is_over() && other.hash() <= end - 1 && from <= other.end() - 1) other = rest();
+  const bool latest = readings_++ == readings_then;
+  if (latest && r) keep(std::move(*r));
+}
+
+template <class Kind>
+void rests_of_scans<Kind>::keep(rest r) {
+  if (r.is_over() || may_begin_a_stretch(r.hash())) return;
+  for (rest& free : rests_)
+    if (free.is_over()) return static_cast<void>(free = std::move(r));
+  rests_[next_victim_++ % rests_.size()] = std::move(r);
+}
+
+extern template class rests_of_scans<word_records>;
+extern template class rests_of_scans<byte_records>;
+extern template class rests_of_scans<fixed_records>;
 
 }  // namespace durahash

@@ -126,25 +126,24 @@ void table<M, Kind>::describe(table_stats& stats) {
   auto mean = [&](std::uint64_t sum) {
     return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
   };
-  stats.figures = {{"levels", static_cast<double>(shape().levels)},
-                   {"hashes", static_cast<double>(shape().hashes)},
-                   {"slots_per_bucket", static_cast<double>(shape().slots)},
-                   {"top_log2", static_cast<double>(v.at[0].log2)},
-                   {"in_top", mean(in_top)},
-                   {"positive_probe_mean", mean(hit_buckets)},
-                   {"resizes", static_cast<double>(resizes_.load())},
-                   {"rehashed", static_cast<double>(rehashed_.load())},
-                   {"lost_claims", static_cast<double>(claims_.lost())}};
-  if constexpr (Kind::fixed_key)
-    stats.figures.push_back({"key_bytes", static_cast<double>(shape().key_bytes)});
+  add_figures(stats, {{"levels", shape().levels},
+                      {"hashes", shape().hashes},
+                      {"slots_per_bucket", shape().slots},
+                      {"top_log2", v.at[0].log2},
+                      {"in_top", mean(in_top)},
+                      {"positive_probe_mean", mean(hit_buckets)},
+                      {"resizes", resizes_.load()},
+                      {"rehashed", rehashed_.load()},
+                      {"lost_claims", claims_.lost()}});
+  if constexpr (Kind::fixed_key) add_figures(stats, {{"key_bytes", shape().key_bytes}});
   if (v.cache == nullptr) return;
   bucket_cache::counts cache = v.cache->figures();
-  stats.figures.push_back({"cache_copies", static_cast<double>(cache.copies)});
-  stats.figures.push_back({"cache_looks", static_cast<double>(cache.looks)});
-  stats.figures.push_back({"cache_loads", static_cast<double>(cache.loads)});
-  stats.figures.push_back(
-      {"cache_hit_rate",
-       cache.looks == 0 ? 0 : static_cast<double>(cache.hits) / static_cast<double>(cache.looks)});
+  add_figures(stats, {{"cache_copies", cache.copies},
+                      {"cache_looks", cache.looks},
+                      {"cache_loads", cache.loads},
+                      {"cache_hit_rate", cache.looks == 0 ? 0
+                                                          : static_cast<double>(cache.hits) /
+                                                                static_cast<double>(cache.looks)}});
 }
 
 }  // namespace durahash::gphash

@@ -133,16 +133,16 @@ void table<M, Kind>::describe(table_stats& stats) {
   auto mean = [&](std::uint64_t sum) {
     return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
   };
-  stats.figures = {{"levels", static_cast<double>(v.count)},
-                   {"top_log2", static_cast<double>(v.at[0].log2)},
-                   {"in_top", mean(in_top)},
-                   {"free_beside", mean(free_beside)},
-                   {"positive_probe_mean", mean(hit_buckets)},
-                   {"negative_probe_mean", mean(miss_buckets)},
-                   {"movements", static_cast<double>(movements_.load())},
-                   {"expansions", static_cast<double>(levels_.expansions.load())},
-                   {"shrinks", static_cast<double>(levels_.shrinks.load())},
-                   {"rehashed", static_cast<double>(rehashed_.load())}};
+  add_figures(stats, {{"levels", v.count},
+                      {"top_log2", v.at[0].log2},
+                      {"in_top", mean(in_top)},
+                      {"free_beside", mean(free_beside)},
+                      {"positive_probe_mean", mean(hit_buckets)},
+                      {"negative_probe_mean", mean(miss_buckets)},
+                      {"movements", movements_.load()},
+                      {"expansions", levels_.expansions.load()},
+                      {"shrinks", levels_.shrinks.load()},
+                      {"rehashed", rehashed_.load()}});
 }
 
 }  // namespace durahash::level

@@ -210,18 +210,18 @@ void table<M, Kind>::describe(table_stats& stats) {
       probed_most = std::max(probed_most, reach);
     }
   });
-  stats.figures = {
-      {"shards", static_cast<double>(count)},
-      {"shards_in_use", static_cast<double>(arrays)},
-      {"largest_shard_buckets", static_cast<double>(largest)},
-      {"buckets", static_cast<double>(buckets)},
-      {"deleted_slots", static_cast<double>(deleted)},
-      {"negative_probe_mean",
-       buckets == 0 ? 0 : static_cast<double>(probed_sum) / static_cast<double>(buckets)},
-      {"negative_probe_max", static_cast<double>(probed_most)},
-      {"resizes", static_cast<double>(resizes_.load())},
-      {"collections", static_cast<double>(collections_.load())},
-      {"splits", static_cast<double>(splits_.load())}};
+  add_figures(stats,
+              {{"shards", count},
+               {"shards_in_use", arrays},
+               {"largest_shard_buckets", largest},
+               {"buckets", buckets},
+               {"deleted_slots", deleted},
+               {"negative_probe_mean",
+                buckets == 0 ? 0 : static_cast<double>(probed_sum) / static_cast<double>(buckets)},
+               {"negative_probe_max", probed_most},
+               {"resizes", resizes_.load()},
+               {"collections", collections_.load()},
+               {"splits", splits_.load()}});
 }
 
 }  // namespace durahash::turbo
