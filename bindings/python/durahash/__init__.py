@@ -27,8 +27,9 @@ from ._errors import (
     ReadOnlyError,
     UnusableError,
 )
+from ._files import Process, processes_with, remove
 from ._forms import Codec
-from ._table import CheckReport, Process, Table, open, processes_with, remove
+from ._table import CheckReport, Table, open
 
 __version__ = "0.1.0"
 

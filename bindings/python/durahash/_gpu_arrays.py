@@ -1,68 +1,18 @@
-"""Arrays that a device reads and writes: whose they are, where they lie, what is in them."""
+"""Arrays of our own, in memory that a device reads and writes."""
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
-import sys
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import _gpu
 from ._errors import InvalidArgumentError
+from ._gpu_elements import ELEMENTS, count_of, element_of, item_bytes
 
-# DLPack's code and bits of each kind of element.
-_ELEMENTS = {
-    "bool": (6, 8),
-    "uint8": (1, 8),
-    "int8": (0, 8),
-    "uint16": (1, 16),
-    "int16": (0, 16),
-    "uint32": (1, 32),
-    "int32": (0, 32),
-    "uint64": (1, 64),
-    "int64": (0, 64),
-    "float16": (2, 16),
-    "bfloat16": (4, 16),
-    "float32": (2, 32),
-    "float64": (2, 64),
-}
-_NAMES = {coded: name for name, coded in _ELEMENTS.items()}
-WORDS = ("int64", "uint64")
-_ON_CPU, _ON_CUDA, _PINNED, _MANAGED = 1, 2, 3, 13  # DLPack's kinds of devices
-
-
-def item_bytes(element: str) -> int:
-    return _ELEMENTS[element][1] // 8
-
-
-def _count(shape: Sequence[int]) -> int:
-    made = 1
-    for side in shape:
-        made *= side
-    return made
-
-
-def element_of(dtype: Any, what: str = "") -> str:
-    """Its name; of torch's, CuPy's and NumPy's dtypes, and of names. `what` begins the error."""
-    text = str(dtype)
-    name = text.removeprefix("torch.")
-    if name not in _ELEMENTS:
-        try:
-            name = np.dtype(dtype).name
-        except TypeError:
-            pass
-    if name == "void16":  # of ml_dtypes, in the array interface
-        name = "bfloat16"
-    if name not in _ELEMENTS:
-        begin = f"{what}: " if what else ""
-        raise TypeError(f"{begin}{text} is no kind of element here: {', '.join(_ELEMENTS)}")
-    return name
-
-
-# ------------------------------------------------------------------------------- arrays of our own
+ON_CUDA, PINNED = 2, 3  # DLPack's kinds of devices
 
 _SPARE_BYTES = 64 << 20
 _spare: dict[tuple[int, bool, int], list[_gpu.Memory]] = {}
@@ -128,7 +78,7 @@ class Array:
 
     @property
     def size(self) -> int:
-        return _count(self.shape)
+        return count_of(self.shape)
 
     @property
     def nbytes(self) -> int:
@@ -146,7 +96,7 @@ class Array:
         begin, end, step = part.indices(self.shape[0])
         if step != 1:
             raise InvalidArgumentError("rows that lie one behind another: a step of 1")
-        row = _count(self.shape[1:]) * item_bytes(self._element)
+        row = count_of(self.shape[1:]) * item_bytes(self._element)
         shape = (max(0, end - begin), *self.shape[1:])
         return Array(shape, self._element, self.device, self.pinned, self._block, self.address + begin * row)
 
@@ -202,12 +152,12 @@ class Array:
         if copy or (dl_device is not None and tuple(dl_device) != self.__dlpack_device__()):
             raise BufferError("the array as it lies, and no copy")
         self._block.is_lent = True
-        code, bits = _ELEMENTS[self._element]
+        code, bits = ELEMENTS[self._element]
         kind, number = self.__dlpack_device__()
         return _gpu.lend(self._block, self.address, list(self.shape), code, bits, kind, number)
 
     def __dlpack_device__(self) -> tuple[int, int]:
-        return (_PINNED, 0) if self.pinned else (_ON_CUDA, self.device)
+        return (PINNED, 0) if self.pinned else (ON_CUDA, self.device)
 
     def __repr__(self) -> str:
         where = "pinned" if self.pinned else f"cuda:{self.device}"
@@ -244,264 +194,14 @@ def array(values: Any, dtype: Any = None, *, device: Any = 0, pinned: bool = Tru
     """An array with a copy of these: of anything that NumPy takes. Whole numbers that are no array
     are u64. Elements of "bfloat16" are given as their 16 bits."""
     if dtype is None and isinstance(values, (list, tuple, range, int)):
-        values = _words(values)
+        values = words_of(values)
     source = np.asarray(values)
     made = empty(source.shape, source.dtype if dtype is None else dtype, device=device, pinned=pinned)
     made.copy_from(source)
     return made
 
 
-class Stream:
-    """A stream of a device, for programs that have neither PyTorch nor CuPy. It does not wait for
-    the default stream, nor that one for it. When it goes it waits for what it was asked."""
-
-    __slots__ = ("_stream", "__weakref__")
-
-    def __init__(self, device: Any = 0) -> None:
-        self._stream = _gpu.Stream(device_number(device))
-
-    @property
-    def ptr(self) -> int:
-        """A cudaStream_t."""
-        return self._stream.address
-
-    @property
-    def device(self) -> int:
-        """The number of its device."""
-        return self._stream.device
-
-    def __cuda_stream__(self) -> tuple[int, int]:
-        return 0, self.ptr
-
-    def synchronize(self) -> None:
-        """Waits until all is done that it was asked for."""
-        _gpu.wait(self.device, self.ptr)
-
-    def __repr__(self) -> str:
-        return f"<durahash.gpu.Stream {self.ptr:#x}, cuda:{self.device}>"
-
-
-# ------------------------------------------------------------------------------ arrays of anybody's
-
-
-class Seen(NamedTuple):
-    """Where an array lies, and what is in it."""
-
-    address: int
-    shape: tuple[int, ...]
-    element: str
-    device: int | None  # None: in the host's memory, or nobody tells
-    in_host: bool  # perhaps where no device reaches
-    owner: Any  # what keeps it
-    stream: int | None = None  # in which it was written, if it says so
-    read_only: bool = False
-
-    @property
-    def size(self) -> int:
-        return _count(self.shape)
-
-    @property
-    def nbytes(self) -> int:
-        return self.size * item_bytes(self.element)
-
-
-def _refuse_strides(what: str, name: str, how: str) -> InvalidArgumentError:
-    return InvalidArgumentError(f"{what}: this {name} is not contiguous; {how} makes a copy that is")
-
-
-class Kind:
-    """A library's arrays."""
-
-    name = ""
-    in_host = False
-
-    def see(self, x: Any, what: str, for_stream: int = 0) -> Seen:
-        raise NotImplementedError
-
-    def make(self, shape: Sequence[int], element: str, device: int, on: int | None, zero: bool) -> Any:
-        """On `on`, a stream; of zeros, if they are asked for."""
-        raise NotImplementedError
-
-    def current_stream(self, device: int) -> int | None:
-        """None: it has none."""
-        return None
-
-    def is_ok(self, answers: Any) -> Any:
-        """Whether each is 0: for answers that are final."""
-        return answers == 0
-
-    def worst(self, answers: Any) -> int:
-        return 0 if 0 in tuple(answers.shape) else int(answers.max())
-
-    def head(self, x: Any, count: int) -> Any:
-        return x[:count]
-
-    def number(self, x: Any) -> int:
-        """The one that this array has."""
-        return int(x[0])
-
-
-class _Own(Kind):
-    name = "gpu.Array"
-
-    def see(self, x: Any, what: str, for_stream: int = 0) -> Seen:
-        return Seen(x.address, x.shape, x._element, None if x.pinned else x.device, False, x)
-
-    def make(self, shape: Sequence[int], element: str, device: int, on: int | None, zero: bool) -> Array:
-        made = Array(shape, element, device, True)
-        if zero:
-            ctypes.memset(made.address, 0, made.nbytes)
-        return made
-
-    def is_ok(self, answers: Array) -> Array:
-        made = Array(answers.shape, "bool", answers.device, True)
-        np.equal(answers.numpy(), 0, out=made.numpy())
-        return made
-
-    def worst(self, answers: Array) -> int:
-        return int(answers.numpy().max()) if answers.size else 0
-
-    def number(self, x: Array) -> int:
-        return int(x.numpy()[0])
-
-
-class _Foreign(_Own):
-    """Of any library that has one of the two protocols. Its answers are arrays of our own."""
-
-    name = "array"
-
-    def see(self, x: Any, what: str, for_stream: int = 0) -> Seen:
-        offered = getattr(x, "__cuda_array_interface__", None)
-        if offered is None:
-            return self._lent(x, what, for_stream)
-        if offered.get("mask") is not None:
-            raise InvalidArgumentError(f"{what}: an array with a mask is none that a device can use")
-        element, shape = element_of(offered["typestr"], what), tuple(offered["shape"])
-        if not _lies_dense(shape, offered.get("strides"), item_bytes(element)):
-            raise _refuse_strides(what, type(x).__name__, "a copy in C order")
-        address, read_only = offered["data"]
-        return Seen(int(address or 0), shape, element, None, False, x, offered.get("stream"), bool(read_only))
-
-    def _lent(self, x: Any, what: str, for_stream: int) -> Seen:
-        kind = int(x.__dlpack_device__()[0])
-        # 1 is how DLPack calls the default stream
-        capsule = x.__dlpack__() if kind == _PINNED else x.__dlpack__(stream=for_stream or 1)
-        lent = _gpu.Lent(capsule)
-        code, bits, lanes = lent.element
-        if lanes != 1 or (code, bits) not in _NAMES:
-            raise TypeError(f"{what}: DLPack's elements ({code}, {bits}, {lanes}) are no kind of element here")
-        if not lent.contiguous:
-            raise _refuse_strides(what, type(x).__name__, "a copy in C order")
-        device = int(lent.device[1]) if kind == _ON_CUDA else None
-        return Seen(lent.address, tuple(lent.shape), _NAMES[code, bits], device, False, lent)
-
-
-def _lies_dense(shape: Sequence[int], strides: Sequence[int] | None, item: int) -> bool:
-    if strides is None or _count(shape) == 0:
-        return True
-    wanted = item
-    for side, stride in zip(reversed(shape), reversed(strides)):
-        if side != 1 and stride != wanted:
-            return False
-        wanted *= side
-    return True
-
-
-class _NumPy(Kind):
-    name = "NumPy array"
-    in_host = True
-
-    def see(self, x: Any, what: str, for_stream: int = 0) -> Seen:
-        if x.dtype.kind in "SV" and x.dtype.names is None and x.dtype.subdtype is None:
-            x = np.ascontiguousarray(x).view(np.uint8).reshape(*x.shape, x.dtype.itemsize)
-        if not x.flags.c_contiguous:
-            raise _refuse_strides(what, "NumPy array", "np.ascontiguousarray")
-        element = element_of(x.dtype, what)
-        return Seen(x.ctypes.data, x.shape, element, None, True, x, None, not x.flags.writeable)
-
-    def make(self, shape: Sequence[int], element: str, device: int, on: int | None, zero: bool) -> Any:
-        return OWN.make(shape, element, device, on, zero).numpy()
-
-
-class _Torch(Kind):
-    name = "tensor"
-
-    def __init__(self, torch: Any) -> None:
-        self._torch = torch
-
-    def see(self, x: Any, what: str, for_stream: int = 0) -> Seen:
-        on = x.device.type
-        if on not in ("cuda", "cpu"):
-            raise InvalidArgumentError(f"{what}: this tensor is on {x.device}, and no CUDA device reaches that")
-        if x.layout != self._torch.strided:
-            raise InvalidArgumentError(f"{what}: this tensor is sparse; to_dense() makes one that is not")
-        if not x.is_contiguous():
-            raise _refuse_strides(what, "tensor", ".contiguous()")
-        where = (x.device.index or 0) if on == "cuda" else None
-        return Seen(x.data_ptr(), tuple(x.shape), element_of(x.dtype, what), where, on == "cpu", x)
-
-    def _dtype(self, element: str) -> Any:
-        # what PyTorch lacks before 2.3 has the same bits as another
-        return getattr(self._torch, {"uint32": "int32", "uint64": "int64", "uint16": "int16"}.get(element, element))
-
-    def make(self, shape: Sequence[int], element: str, device: int, on: int | None, zero: bool) -> Any:
-        cuda = self._torch.cuda
-        there = contextlib.nullcontext()
-        if on is not None and on != cuda.current_stream(device).cuda_stream:
-            # else it might be memory that the current stream has not done with
-            there = cuda.stream(cuda.ExternalStream(on, device=device))
-        with there:
-            how = self._torch.zeros if zero else self._torch.empty
-            return how(tuple(shape), dtype=self._dtype(element), device=f"cuda:{device}")
-
-    def current_stream(self, device: int) -> int | None:
-        return int(self._torch.cuda.current_stream(device).cuda_stream)
-
-
-class _TorchInHost(_Torch):
-    name = "tensor on the CPU"
-    in_host = True
-
-    def make(self, shape: Sequence[int], element: str, device: int, on: int | None, zero: bool) -> Any:
-        dtype = self._dtype(element)
-        raw = OWN.make((_count(shape) * item_bytes(element),), "uint8", device, on, zero).numpy()
-        if raw.size == 0:
-            return self._torch.empty(tuple(shape), dtype=dtype)
-        return self._torch.from_numpy(raw).view(dtype).reshape(tuple(shape))
-
-    def current_stream(self, device: int) -> int | None:
-        return None
-
-
-class _CuPy(Kind):
-    name = "CuPy array"
-
-    def __init__(self, cupy: Any) -> None:
-        self._cupy = cupy
-
-    def see(self, x: Any, what: str, for_stream: int = 0) -> Seen:
-        if not x.flags.c_contiguous:
-            raise _refuse_strides(what, "CuPy array", "cupy.ascontiguousarray")
-        return Seen(int(x.data.ptr), tuple(x.shape), element_of(x.dtype, what), int(x.device.id), False, x)
-
-    def make(self, shape: Sequence[int], element: str, device: int, on: int | None, zero: bool) -> Any:
-        cuda = self._cupy.cuda
-        with cuda.Device(device):
-            there: Any = contextlib.nullcontext()
-            if on is not None and on != cuda.get_current_stream().ptr:
-                there = cuda.ExternalStream(on)
-            with there:
-                return (self._cupy.zeros if zero else self._cupy.empty)(tuple(shape), element)
-
-    def current_stream(self, device: int) -> int | None:
-        with self._cupy.cuda.Device(device):
-            return int(self._cupy.cuda.get_current_stream().ptr)
-
-
-OWN, FOREIGN, _NUMPY = _Own(), _Foreign(), _NumPy()
-
-
-def _words(x: Any) -> np.ndarray[Any, Any]:
+def words_of(x: Any) -> np.ndarray[Any, Any]:
     """Of a list: whole numbers become u64."""
     whole = np.asarray(x)
     if whole.dtype.kind not in "iuO" and whole.size:
@@ -509,76 +209,3 @@ def _words(x: Any) -> np.ndarray[Any, Any]:
     if whole.dtype.kind == "i" and whole.size and whole.min() < 0:
         raise OverflowError(f"a number is none of u64: 0 to {2**64 - 1}; an array of int64 is taken as its bits")
     return np.array(x, np.uint64)
-
-
-def kind_of(x: Any, what: str) -> tuple[Kind, Any]:
-    """Whose array it is, and the array: lists become one of NumPy's. Imports nobody's library."""
-    if isinstance(x, Array):
-        return OWN, x
-    torch: Any = sys.modules.get("torch")
-    tensor: Any = getattr(torch, "Tensor", None)
-    if tensor is not None and isinstance(x, tensor):
-        x = x.detach()
-        return (_TorchInHost(torch) if x.device.type == "cpu" else _Torch(torch)), x
-    cupy: Any = sys.modules.get("cupy")
-    ndarray: Any = getattr(cupy, "ndarray", None)
-    if ndarray is not None and isinstance(x, ndarray):
-        return _CuPy(cupy), x
-    if isinstance(x, np.ndarray):
-        return _NUMPY, x
-    if hasattr(x, "__cuda_array_interface__"):
-        return FOREIGN, x
-    if hasattr(x, "__dlpack_device__"):
-        kind = int(x.__dlpack_device__()[0])
-        if kind in (_ON_CUDA, _PINNED, _MANAGED):
-            return FOREIGN, x
-        if kind != _ON_CPU:
-            raise InvalidArgumentError(f"{what}: no CUDA device reaches an array on DLPack's device {kind}")
-        return _NUMPY, np.from_dlpack(x)
-    if isinstance(x, (list, tuple, range)):
-        return _NUMPY, _words(x)
-    if hasattr(x, "__array__") or hasattr(x, "__array_interface__"):
-        return _NUMPY, np.asarray(x)
-    with contextlib.suppress(TypeError):
-        return _NUMPY, np.asarray(memoryview(x))
-    raise TypeError(
-        f"{what}: an array is asked for (PyTorch's, CuPy's, NumPy's, a gpu.Array, a list), and not {type(x).__name__}"
-    )
-
-
-# -------------------------------------------------------------------------------------- streams
-
-
-def stream_address(stream: Any, device: int) -> int:
-    """A cudaStream_t as a number: of a number, of a stream of PyTorch, CuPy, or of ours, or of
-    whoever has `__cuda_stream__`."""
-    if isinstance(stream, bool):
-        raise TypeError("a stream is no bool")
-    made: Any = None
-    for name in ("cuda_stream", "ptr"):
-        made = getattr(stream, name, None) if made is None else made
-    if isinstance(stream, (int, np.integer)):
-        made = int(stream)
-    elif made is None and hasattr(stream, "__cuda_stream__"):
-        told = stream.__cuda_stream__
-        made = (told() if callable(told) else told)[1]
-    if made is None:
-        raise TypeError(
-            f"a {type(stream).__name__} is no stream: a number (a cudaStream_t), or an object with "
-            "cuda_stream, ptr or __cuda_stream__"
-        )
-    for name in ("device_index", "device_id"):
-        number = getattr(stream, name, None)
-        if isinstance(number, int) and number >= 0 and number != device:
-            raise InvalidArgumentError(f"the stream is of cuda:{number}, and the pool is open on cuda:{device}")
-    return checked_stream(int(made))
-
-
-def checked_stream(address: int) -> int:
-    if address < 0:
-        raise InvalidArgumentError(f"{address} is no stream")
-    if address == 2:
-        raise InvalidArgumentError(
-            "the default stream of each thread has no name that other threads know; use a stream of your own"
-        )
-    return 0 if address == 1 else address  # both are the default stream

@@ -16,7 +16,10 @@ import numpy as np
 
 from . import _gpu
 from ._errors import InvalidArgumentError, NotFoundError, UnusableError, device_error_of
-from ._gpu_arrays import FOREIGN, OWN, WORDS, Array, Kind, Seen, checked_stream, device_number, kind_of, stream_address
+from ._gpu_arrays import Array, device_number
+from ._gpu_elements import WORDS
+from ._gpu_kinds import FOREIGN, OWN, Kind, Seen, kind_of
+from ._gpu_streams import checked_stream, stream_address
 from ._table import _MODES, CheckReport
 
 OK, NOT_FOUND, EXISTS, MISMATCH, NO_SPACE, INVALID, DAMAGED = 0, 1, 2, 3, 4, 5, 10

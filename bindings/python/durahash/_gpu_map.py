@@ -10,8 +10,10 @@ from typing import Any
 
 from . import _gpu
 from ._errors import Error, NoSpaceError
-from ._gpu_arrays import WORDS, kind_of, stream_address
 from ._gpu_calls import MISMATCH, OK, Arrays, Batch, Opened
+from ._gpu_elements import WORDS
+from ._gpu_kinds import kind_of
+from ._gpu_streams import stream_address
 
 _PUT, _INSERT, _UPDATE, _ERASE, _FIND_OR_INSERT, _ADD = range(6)
 _LARGEST = (1 << 64) - 1

@@ -11,13 +11,15 @@ import numpy as np
 from . import _gpu
 from ._errors import InvalidArgumentError, NoSpaceError
 from ._forms import Number, Rows, form_of
-from ._gpu_arrays import _ELEMENTS, WORDS, Seen, element_of, item_bytes, stream_address
 from ._gpu_calls import DAMAGED, MISMATCH, NOT_FOUND, OK, Arrays, Batch, Opened
+from ._gpu_elements import ELEMENTS, WORDS, element_of, item_bytes
+from ._gpu_kinds import Seen
 from ._gpu_map import _gpu_error, _with_answers
+from ._gpu_streams import stream_address
 
 _PUT, _INSERT, _UPDATE, _ERASE = range(4)
 _NUMBERS = ("float32", "float16", "bfloat16")  # as gpu::element has them
-_ALL = tuple(_ELEMENTS)
+_ALL = tuple(ELEMENTS)
 
 
 def _row_of(value: Any) -> tuple[str, tuple[int, ...]] | None:

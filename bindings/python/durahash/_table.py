@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import atexit
 import os
-import threading
-import weakref
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from typing import Any, NamedTuple
 
@@ -21,25 +18,13 @@ from ._errors import (
     UnusableError,
     error_of,
 )
-from ._forms import Array, Form, form_of, slices
+from ._forms import Array, Form, form_of
+from ._open_tables import note_open, open_tables
+from ._progress import steps
+from ._views import MISSING, ItemsView, KeysView, ValuesView, same
 
 _MODES = {"c": 0, "x": 1, "w": 2, "r": 3, "b": 4}
 _CHUNK = 8192  # records of one scan: a scan sorts what it finds, so that few of them are dear
-_SLICE = 1 << 18  # keys between two steps of a progress bar
-_MISSING: Any = object()
-
-_open_tables: dict[int, weakref.ref[Table]] = {}  # by id()
-
-
-def _note_open(table: Table) -> None:
-    number, tables = id(table), _open_tables
-    tables[number] = weakref.ref(table, lambda _: tables.pop(number, None))
-
-
-def _tables() -> list[Table]:
-    """Those that are open now. The list of a dict's values is made at once: threads open and lose
-    tables meanwhile, and a WeakSet's iteration ends with an error then."""
-    return [table for each in list(_open_tables.values()) if (table := each()) is not None]
 
 
 class CheckReport(NamedTuple):
@@ -51,34 +36,6 @@ class CheckReport(NamedTuple):
 
     def __bool__(self) -> bool:
         return self.ok
-
-
-class Process(NamedTuple):
-    """A process that has a pool open."""
-
-    id: int
-    writes: bool  # has it to write to; else reads it
-    started: float  # when the process began, in seconds since 1970; 0: not told
-    command: str  # the process's name for itself
-
-
-def processes_with(path: str | os.PathLike[str]) -> list[Process]:
-    """The other processes that have the pool open now: the writer, and readers.
-
-    Processes of other users are seen by root alone. Raises UnusableError where the file or /proc is not there.
-    """
-    return [
-        Process(number, writes, float(started), command.decode(errors="replace"))
-        for number, writes, started, command in _core.processes_with(os.fspath(path))
-    ]
-
-
-def remove(path: str | os.PathLike[str]) -> None:
-    """Removes a pool's file; of one on a disk its log, too, and what a killed process left of it in /dev/shm.
-
-    Raises UnusableError where no pool is there, LockedError where a process has it open: nothing is removed then.
-    """
-    _core.remove(os.fsdecode(path))
 
 
 def open(
@@ -170,7 +127,7 @@ class Table(_core.Pool):
             if given["mode"] in "wrb" and path is not None and not os.path.exists(path):
                 raise NotFoundError(*e.args) from None
             raise
-        _note_open(self)
+        note_open(self)
 
     @staticmethod
     def _forms_of_pool(
@@ -203,11 +160,11 @@ class Table(_core.Pool):
     def items(self) -> ItemsView:
         return ItemsView(self)
 
-    def pop(self, key: Any, default: Any = _MISSING) -> Any:
+    def pop(self, key: Any, default: Any = MISSING) -> Any:
         """Removes a record and gives its value, as one operation: of several threads that pop a key
         one has it."""
         taken = self._take(key, default)
-        if taken is _MISSING:
+        if taken is MISSING:
             raise KeyError(key)
         return taken
 
@@ -217,16 +174,16 @@ class Table(_core.Pool):
         while not done:
             position, done, keys, _ = self._scan(position, 1, False)
             for key in keys:
-                taken = self._take(key, _MISSING)
-                if taken is not _MISSING:
+                taken = self._take(key, MISSING)
+                if taken is not MISSING:
                     return key, taken
         raise KeyError("the table is empty")
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
         """The value of the key; the default, which is inserted, where there is none. Atomic."""
         while True:
-            found = self.get(key, _MISSING)
-            if found is not _MISSING:
+            found = self.get(key, MISSING)
+            if found is not MISSING:
                 return found
             if self.insert(key, default):
                 return default
@@ -271,7 +228,7 @@ class Table(_core.Pool):
             return NotImplemented
         if len(self) != len(other):
             return False
-        return all(_same(other.get(key, _MISSING), value) for key, value in self.items())
+        return all(same(other.get(key, MISSING), value) for key, value in self.items())
 
     __hash__ = object.__hash__  # by identity: a table changes
 
@@ -299,7 +256,7 @@ class Table(_core.Pool):
         if found is None:
             found = np.empty(len(keys), np.bool_)
         values: list[Any] = []
-        for part in _steps(len(keys), progress, "get"):
+        for part in steps(len(keys), progress, "get"):
             to = None if out is None else out[part]
             got, _ = super().get_many(keys[part], to, found[part])
             if out is None:
@@ -314,7 +271,7 @@ class Table(_core.Pool):
         if not progress:
             return super().put_many(keys, values, wait)
         position = 0
-        for part in _steps(len(keys), progress, "put"):
+        for part in steps(len(keys), progress, "put"):
             position = max(position, super().put_many(keys[part], values[part], wait))
         return position
 
@@ -324,7 +281,7 @@ class Table(_core.Pool):
             return super().erase_many(keys, erased)
         if erased is None:
             erased = np.empty(len(keys), np.bool_)
-        for part in _steps(len(keys), progress, "erase"):
+        for part in steps(len(keys), progress, "erase"):
             super().erase_many(keys[part], erased[part])
         return erased
 
@@ -434,104 +391,14 @@ class Table(_core.Pool):
         return html_of(self)
 
 
-def _same(one: Any, other: Any) -> bool:
-    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
-        return one is not _MISSING and np.array_equal(one, other)
-    return bool(one == other)
-
-
-class KeysView:
-    """As that of dict; it asks the table each time."""
-
-    def __init__(self, table: Table) -> None:
-        self._table = table
-
-    def __len__(self) -> int:
-        return len(self._table)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._table)
-
-    def __contains__(self, key: Any) -> bool:
-        return key in self._table
-
-    def __repr__(self) -> str:
-        return f"{type(self).__name__}({self._table!r})"
-
-
-class ValuesView(KeysView):
-    def __iter__(self) -> Iterator[Any]:
-        for _, values in self._table._lists():
-            yield from values
-
-    def __contains__(self, value: Any) -> bool:
-        return any(_same(each, value) for each in self)
-
-
-class ItemsView(KeysView):
-    def __iter__(self) -> Iterator[tuple[Any, Any]]:
-        for keys, values in self._table._lists():
-            yield from zip(keys, values)
-
-    def __contains__(self, item: Any) -> bool:
-        key, value = item
-        return _same(self._table.get(key, _MISSING), value)
-
-
 MutableMapping.register(Table)
-
-
-def _steps(count: int, progress: Any, what: str) -> Iterator[slice]:
-    bar = _bar(count, progress, what)
-    with bar:
-        for part in slices(count, _SLICE):
-            yield part
-            bar.update(part.stop - part.start)
-
-
-class _NoBar:
-    def __enter__(self) -> _NoBar:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        pass
-
-    def update(self, _: int) -> None:
-        pass
-
-
-def _bar(count: int, progress: Any, what: str) -> Any:
-    if callable(progress):
-        return progress(total=count, desc=what)
-    try:
-        from tqdm.auto import tqdm  # type: ignore[import-untyped]
-    except ImportError:
-        return _NoBar()
-    return tqdm(total=count, desc=what, unit=" records", unit_scale=True)
 
 
 def _unpickled(path: str, given: dict[str, Any]) -> Table:
     """The table of this process that has the file open; else it is opened."""
-    for table in _tables():
+    for table in open_tables():
         if table.path == path and not table.closed and not table._forked:
             if (table._key, table._value) == (form_of(given["key"]), form_of(given["value"])):
                 return table
             raise InvalidArgumentError(f"{path} is open here, with other forms of keys or values")
     return Table(path, given)
-
-
-@atexit.register
-def _close_all() -> None:
-    """Before the interpreter ends: no thread of a pool may need it afterwards."""
-    if threading.active_count() > 1:  # what a daemon thread has is in use, and not leaked
-        _core.ignore_leaks()
-    _core.interpreter_ends(False)
-    for table in _tables():
-        if not table.closed and not table._forked:
-            try:
-                table.close()
-            except Exception as e:  # the others must be closed, too
-                import sys
-
-                print(f"durahash: {table.path} was not closed cleanly: {e}", file=sys.stderr)
-    _core.interpreter_ends(True)

@@ -23,9 +23,10 @@ if importlib.util.find_spec("durahash._gpu") is None:
     )
 
 from ._errors import DeviceError
-from ._gpu_arrays import Array, Stream, array, device_name, empty
+from ._gpu_arrays import Array, array, device_name, empty
 from ._gpu_calls import Batch
 from ._gpu_map import ChangedError, Map, Selection
+from ._gpu_streams import Stream
 from ._gpu_table import Table
 
 __all__ = [

@@ -1,4 +1,4 @@
-// Addresses of arrays, which Python has as numbers. durahash/_gpu_arrays.py checks what lies there,
+// Addresses of arrays, which Python has as numbers. durahash/_gpu_kinds.py checks what lies there,
 // and keeps it.
 #pragma once
 
