@@ -201,6 +201,55 @@ def test_at_the_level_power_a_commit_makes_it_durable(path):
         assert m.find_async(gpu.array([1])).found.numpy().all()
 
 
+class Interrupted(gpu.Map):
+    """Does something once, when the device is done with a commit and commit() is not."""
+
+    meanwhile = None
+
+    def _commit(self, stream):
+        answer = super()._commit(stream)
+        what, self.meanwhile = self.meanwhile, None
+        if what is not None:
+            thread = threading.Thread(target=what)
+            thread.start()
+            thread.join()
+        return answer
+
+
+@pytest.mark.parametrize("of_one_stream", [True, False])
+def test_a_write_behind_another_threads_commit_is_done_by_the_next_one(of_one_stream):
+    """commit() forgot the stream after it had waited, and with it what was written meanwhile."""
+    with Interrupted(None, medium="memory", durability="power") as m:
+        m.reserve(100)
+        made = gpu.Stream()
+        m.put_async(gpu.array([1]), gpu.array([3]), stream=made)
+        m.meanwhile = lambda: m.put_async(gpu.array([2]), gpu.array([4]), stream=made)
+        m.commit(made) if of_one_stream else m.commit()
+        assert m._streams == {made.ptr} and not m.find_async(gpu.array([2])).found.numpy().any()
+        m.commit()
+        assert m.find_async(gpu.array([1, 2])).found.numpy().all() and m._streams == set()
+
+
+def test_a_stream_whose_commit_fails_is_not_forgotten():
+    class Failing(gpu.Map):
+        fails = False
+
+        def _commit(self, stream):
+            return (9, "it fails") if self.fails else super()._commit(stream)
+
+    with Failing(None, medium="memory", durability="power") as m:
+        m.reserve(100)
+        made = gpu.Stream()
+        m.put_async(gpu.array([1]), gpu.array([3]), stream=made)
+        m.fails = True
+        with pytest.raises(gpu.DeviceError, match="it fails"):
+            m.commit()
+        assert m._streams == {made.ptr}
+        m.fails = False
+        m.commit()
+        assert m._streams == set() and m.find_async(gpu.array([1])).found.numpy().all()
+
+
 def test_closed(path):
     m = gpu.Map(path)
     m.put([1], [2])
