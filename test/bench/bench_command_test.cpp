@@ -9,53 +9,11 @@
 #include <set>
 
 #include "bench/workload.hpp"
+#include "bench_report.hpp"
 #include "durahash/options.hpp"
-#include "tool_run.hpp"
 
 namespace durahash::bench {
 namespace {
-
-using nlohmann::json;
-
-constexpr const char* tiny = " --keys 2000 --repeat 2";
-
-void expect_keys(const json& object, std::initializer_list<const char*> keys) {
-  for (const char* key : keys)
-    EXPECT_TRUE(object.contains(key)) << key << " is missing in " << object.dump();
-}
-
-void expect_contract(const json& report) {
-  expect_keys(report, {"machine", "device", "engine", "medium", "keys", "threads", "batch", "seed",
-                       "results", "load_factor", "bytes_per_key"});
-  expect_keys(report["machine"], {"cpu", "cores", "kernel", "commit"});
-  expect_keys(report["load_factor"], {"final", "peak"});
-  ASSERT_FALSE(report["results"].empty());
-  for (const json& result : report["results"]) {
-    expect_keys(result, {"workload", "ops", "seconds", "mops", "latency_ns", "flushes_per_op",
-                         "fences_per_op", "media_read_blocks_per_op", "media_write_blocks_per_op"});
-    expect_keys(result["latency_ns"], {"p50", "p99", "p999", "max"});
-    EXPECT_GT(result["seconds"], 0);
-    EXPECT_NEAR(result["mops"], result["ops"].get<double>() / result["seconds"].get<double>() / 1e6,
-                1e-6);
-    const json& latency = result["latency_ns"];
-    EXPECT_LE(latency["p50"], latency["p99"]);
-    EXPECT_LE(latency["p99"], latency["p999"]);
-    EXPECT_LE(latency["p999"], latency["max"]);
-    std::uint64_t timed = 0;
-    for (const json& step : result["latency_steps"]) timed += step[1].get<std::uint64_t>();
-    if (report["batch"] == 1) {
-      EXPECT_EQ(timed, result["ops"]) << "every operation is in a step";
-    }
-    EXPECT_EQ(result["latency_steps"].back()[0], latency["max"]);
-  }
-}
-
-json result_of(const json& report, const std::string& workload) {
-  for (const json& result : report["results"])
-    if (result["workload"] == workload) return result;
-  ADD_FAILURE() << workload << " has no result";
-  return {};
-}
 
 TEST(BenchCommand, JsonHasEveryFieldOfTheContractForEveryWorkload) {
   json report = run_bench(std::string("--workload all") + tiny);
@@ -244,68 +202,6 @@ TEST(BenchCommand, LoadFactorAndBytesPerKeyAreThoseOfATable) {
   EXPECT_LT(bytes, 200);
 }
 
-/// Pools that lie on a disk, in a folder of their own, which must be empty afterwards.
-json run_on_disk(const std::string& arguments) {
-  namespace fs = std::filesystem;
-  fs::path folder = fs::temp_directory_path() / ("bench-disk-" + std::to_string(::getpid()));
-  fs::create_directory(folder);
-  json report =
-      run_bench("--medium disk --path " + (folder / "pool.dh").string() + " " + arguments + tiny);
-  EXPECT_TRUE(fs::is_empty(folder));
-  fs::remove_all(folder);
-  return report;
-}
-
-TEST(BenchCommand, OnADiskItTellsWhatAnOperationWrites) {
-  for (const char* level : {"power", "power_buffered"}) {
-    json report = run_on_disk(
-        "--workload insert,positive,update --batch 64 --log-mib 1 "
-        "--lag-ms 5 --durability " +
-        std::string(level));
-    expect_contract(report);
-    EXPECT_EQ(report["durability"], level);
-    json insert = result_of(report, "insert")["disk"], get = result_of(report, "positive")["disk"];
-    EXPECT_GE(insert["log_lines_per_op"], 1);
-    EXPECT_EQ(get["log_lines_per_op"], 0);
-    if (level == std::string("power")) {
-      EXPECT_GE(insert["log_bytes_per_op"], 80 * insert["log_lines_per_op"].get<double>());
-      EXPECT_NEAR(insert["ops_per_log_group"], 64, 8);
-    }
-    expect_keys(insert, {"checkpoint_bytes_per_op", "checkpoints", "log_stalls",
-                         "latency_ns_beside_checkpoints", "latency_ns_apart"});
-    EXPECT_TRUE(report["reopening"].is_null());
-  }
-}
-
-TEST(BenchCommand, AKilledPoolOnADiskIsOpenedAgain) {
-  for (const char* more : {"", " --durability power_buffered --key bytes"}) {
-    json reopening = run_on_disk("--workload insert --reopen" + std::string(more))["reopening"];
-    EXPECT_GT(reopening["lines_replayed"], 2000);
-    EXPECT_GT(reopening["seconds_after_kill"], 0);
-    EXPECT_GT(reopening["lines_per_second"], 0);
-  }
-}
-
-TEST(BenchCommand, AKilledPoolOnAPlainFileIsOpenedAgain) {
-  const std::string name =
-      std::filesystem::temp_directory_path() / ("bench-killed-" + std::to_string(::getpid()));
-  for (engine_kind each : all_engines()) {
-    const std::string engine(name_of(each));
-    json reopening = run_bench("--medium file --workload insert --reopen --path " + name +
-                               " --engine " + engine + tiny)["reopening"];
-    EXPECT_EQ(reopening["lines_replayed"], 0) << engine;
-    EXPECT_GT(reopening["seconds_after_kill"], 0) << engine;
-    EXPECT_GT(reopening["seconds_after_close"], 0) << engine;
-    EXPECT_FALSE(std::filesystem::exists(name)) << engine;
-  }
-}
-
-TEST(BenchCommand, WhatIsNotOnADiskHasNoFiguresOfOne) {
-  json report = run_bench(std::string("--workload insert") + tiny);
-  EXPECT_TRUE(report["results"][0]["disk"].is_null());
-  EXPECT_TRUE(report["reopening"].is_null());
-}
-
 TEST(BenchCommand, PoolsLeaveNothingBehind) {
   namespace fs = std::filesystem;
   std::string name =
@@ -420,67 +316,6 @@ TEST(BenchCommand, AFullPoolIsSaidToBeFull) {
       "--repeat 1 2>&1");
   EXPECT_EQ(answer.exit_code, 3) << answer.output;
   EXPECT_NE(answer.output.find("operations failed"), std::string::npos) << answer.output;
-}
-
-TEST(BenchCommand, ListsAreOneRunForEachCombination) {
-  const json all = run_bench(
-      "--engine turbo,cceh --keys 1k,2k --threads 1,2 --batch 1,16 --repeat 1 --no-latency "
-      "--workload insert,positive");
-  std::set<std::string> seen;
-  for (const json& one : all) {
-    seen.insert(one["engine"].get<std::string>() + " " + one["keys"].dump() + " " +
-                one["threads"].dump() + " " + one["batch"].dump());
-    EXPECT_EQ(one["results"][0]["ops"], one["keys"]);
-  }
-  EXPECT_EQ(all.size(), 16u);
-  EXPECT_EQ(seen.size(), 16u);
-  tool_answer text =
-      run_tool("bench --engine turbo,cceh --keys 1k,2k --repeat 1 --no-latency --workload insert");
-  const auto table = text.output.find("bytes/record");
-  ASSERT_NE(table, std::string::npos) << text.output;
-  EXPECT_EQ(
-      std::count(text.output.begin() + static_cast<std::ptrdiff_t>(table), text.output.end(), '\n'),
-      5)
-      << text.output;
-  EXPECT_EQ(run_tool("bench --engine turbo,btree 2>&1").exit_code, 2);
-  EXPECT_EQ(run_tool("bench --keys 1k,x 2>&1").exit_code, 2);
-}
-
-/// Ten million a second are more than any memory serves one by one with its clock: a queue forms,
-/// and the last to arrive waits for nearly all others.
-TEST(BenchCommand, ALatencyCountsFromTheArrival) {
-  auto longest = [](const std::string& arrivals) {
-    const json result =
-        run_bench("--keys 50k --repeat 1 --workload insert" + arrivals)["results"][0];
-    return std::pair(result["latency_ns"]["p50"].get<double>(),
-                     result["latency_ns"]["max"].get<double>());
-  };
-  const auto [p50, most] = longest(" --arrivals 1G");
-  EXPECT_GT(p50, most / 20) << "a queue that grows is half as long in the middle";
-  EXPECT_GT(most, 50'000 * 10.0) << "50,000 operations of 10 ns at the least";
-  const auto [rare_p50, rare_most] = longest(" --arrivals 50k");
-  EXPECT_LT(rare_p50, p50);
-  EXPECT_EQ(run_tool("bench --keys 1k --arrivals 5 --batch 8 2>&1").exit_code, 2);
-  EXPECT_EQ(run_tool("bench --keys 1k --arrivals 5 --no-latency 2>&1").exit_code, 2);
-}
-
-TEST(BenchCommand, WindowsHoldEveryOperation) {
-  const json all = run_bench(
-      "--keys 100k --repeat 1 --threads 2 --workload insert,churn --series 5 --arrivals 1M");
-  EXPECT_EQ(all["window_ms"], 5);
-  for (const json& result : all["results"]) {
-    std::uint64_t ops = 0;
-    double longest = 0;
-    for (const json& window : result["series"]) {
-      ops += window["ops"].get<std::uint64_t>();
-      longest = std::max(longest, window["longest_ns"].get<double>());
-    }
-    EXPECT_EQ(ops, result["ops"]);
-    EXPECT_NEAR(longest, result["latency_ns"]["max"], 1);
-    EXPECT_GT(result["series"].size(), 4u) << "at a million a second 100,000 take 100 ms";
-  }
-  EXPECT_TRUE(
-      run_bench("--keys 1k --repeat 1 --workload insert")["results"][0]["series"].is_null());
 }
 
 TEST(BenchCommand, APlotIsDrawnOrItsAbsenceExplained) {
