@@ -11,7 +11,7 @@ namespace durahash::test {
 class hooked_medium : public process_medium {
  public:
   using hook = std::function<void(std::uint64_t offset)>;
-  hook on_read, before_store, after_store;
+  hook on_read, before_bytes_are_read, before_store, after_store;
 
   explicit hooked_medium(const std::byte* base) : base_(base) {}
 
@@ -20,6 +20,7 @@ class hooked_medium : public process_medium {
     tell(on_read, at);
     return direct_access::read(at);
   }
+  void will_read(const void* at, std::size_t) const noexcept { tell(before_bytes_are_read, at); }
   template <class T>
   void write(T* at, T value) noexcept {
     tell(before_store, at);
