@@ -2,9 +2,6 @@
 // records come out wrong, check notices.
 #include <gtest/gtest.h>
 
-#include <chrono>
-#include <thread>
-
 #include "child.hpp"
 #include "damage.hpp"
 #include "damaged_reader.hpp"
@@ -16,7 +13,6 @@ namespace durahash::test {
 namespace {
 
 constexpr std::uint64_t records_at_first = 400;
-constexpr const char* phases[] = {"open", "lookups", "check", "writes", "close"};
 
 std::vector<setup> damaged_setups() {
   return setups_where([](const setup& s) {
@@ -42,7 +38,7 @@ class DamagedPool : public testing::TestWithParam<setup> {
           "open_damaged_pools",
           {GetParam().name(), folder_.file("image"), folder_.path().string(), folder_.file("told"),
            std::to_string(seed_), std::to_string(first), std::to_string(records_at_first), mode});
-      std::string fault = watch(reader, told);
+      std::string fault = fault_of(reader, told);
       if (fault.empty()) break;
       ++faults;
       std::uint64_t which = told[damage_told::current];
@@ -61,32 +57,6 @@ class DamagedPool : public testing::TestWithParam<setup> {
   }
 
  private:
-  /// Waits for the end of a reader; a fault in words, or an empty string.
-  static std::string watch(child_process& reader, shared_words& told) {
-    std::uint64_t last = ~std::uint64_t{0};
-    auto moved = std::chrono::steady_clock::now();
-    while (reader.running()) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-      auto now = std::chrono::steady_clock::now();
-      if (std::uint64_t current = told[damage_told::current]; current != last)
-        last = current, moved = now;
-      if (now - moved > std::chrono::seconds(30)) {
-        reader.kill();
-        return std::string("it hangs in ") + phases[told[damage_told::phase]];
-      }
-    }
-    child_end end = reader.wait();
-    if (end.exited && end.exit_code == 0) return {};
-    std::string where = std::string(" in ") + phases[told[damage_told::phase]];
-    if (end.signal != 0) return "it died of signal " + std::to_string(end.signal) + where;
-    switch (static_cast<damage_outcome>(told[damage_told::outcome].load())) {
-      case damage_outcome::refused_without_reason: return "it was refused without a sentence";
-      case damage_outcome::noticed_without_reason: return "check is not ok and names no violation";
-      case damage_outcome::wrong_and_unnoticed:
-        return "a lookup or a scan was wrong, and check finds nothing";
-      default: return "it ended with exit code " + std::to_string(end.exit_code) + where;
-    }
-  }
   static std::uint64_t count(shared_words& told, damage_outcome outcome) {
     return told[damage_told::counts + static_cast<std::size_t>(outcome)];
   }

@@ -1,9 +1,11 @@
-// What the process that opens damaged pools tells its parent.
+// What the processes that open damaged pools tell their parent.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "child.hpp"
 #include "random.hpp"
 
 namespace durahash::test {
@@ -15,6 +17,8 @@ enum class damage_outcome : std::uint64_t {
   refused_without_reason,  ///< the rest are faults
   noticed_without_reason,
   wrong_and_unnoticed,  ///< a lookup or a scan was wrong, and check finds nothing
+  lost,                 ///< of a pool whose records are whole
+  not_recovered,        ///< what need not be believed was
 };
 constexpr bool is_fault(damage_outcome outcome) { return outcome > damage_outcome::harmless; }
 
@@ -23,8 +27,11 @@ enum class damage_phase : std::uint64_t { open, read, check, write, close };
 /// Indices of the shared words.
 struct damage_told {
   static constexpr std::size_t current = 0, finished = 1, outcome = 2, phase = 3, counts = 4,
-                               words = 10;
+                               words = 12;
 };
+
+/// Waits for the end of a reader; a fault in words, or an empty string.
+std::string fault_of(child_process& reader, shared_words& told);
 
 /// Whether this damage is tried. A run tries one in 32, chosen by its seed; with DURAHASH_LONG=1
 /// all of them.
