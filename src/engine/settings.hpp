@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <map>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "durahash/options.hpp"
+#include "engine/frame/refusals.hpp"
+#include "persist/format.hpp"
 
 namespace durahash {
 
@@ -40,6 +43,25 @@ inline error resolve_settings(engine_kind engine, std::span<const setting_rule> 
     values[static_cast<std::size_t>(rule - rules.begin())] = value;
   }
   return {status::ok, {}};
+}
+
+/// Of a pool that there is: where a setting stands in its superblock, and what it may be.
+struct setting_bounds {
+  std::size_t index;
+  std::uint64_t least, most;
+};
+
+inline bool settings_are_within(const superblock& block,
+                                std::initializer_list<setting_bounds> bounds) noexcept {
+  return std::all_of(bounds.begin(), bounds.end(), [&](const setting_bounds& b) {
+    return block.settings[b.index] >= b.least && block.settings[b.index] <= b.most;
+  });
+}
+
+/// Where they are not, or what the engine has in front of the heap has another size.
+inline error refuse_settings(engine_kind engine, const std::string& path) {
+  return cannot_use(path, "its superblock holds settings that the engine " +
+                              std::string(name_of(engine)) + " does not allow");
 }
 
 }  // namespace durahash

@@ -36,6 +36,18 @@ class part_visitor {
 std::string hex(std::uint64_t word);
 std::string power_of_two(unsigned log2);
 
+/// Of a level, which begins there and has 2^log2 of them.
+template <class Level>
+std::string name_of_bucket(const Level& l, std::uint64_t index) {
+  return "level of " + power_of_two(l.log2) + " buckets at offset " + std::to_string(l.offset) +
+         ", bucket " + std::to_string(index);
+}
+
+/// For figures: of so many, 0 of none.
+inline double mean_of(std::uint64_t sum, std::uint64_t count) noexcept {
+  return count == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(count);
+}
+
 /// What a slot or a record says of a key or a value.
 void add_datum(pool_part& into, const std::string& name, data_kind kind, std::string_view bytes);
 

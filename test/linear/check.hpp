@@ -1,6 +1,7 @@
 // Linear: verifies every invariant, and tells figures and what lies where.
 #pragma once
 
+#include "engine/frame/reached.hpp"
 #include "test/linear/table.hpp"
 
 namespace durahash::linear {
@@ -19,28 +20,20 @@ std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& r
   checked_place on_medium{load(m_, root_of_table().array)};
   if (!on_medium.sound() || !a.place.mirrors(on_medium))
     violated("the root does not name the array in use");
-  if (!heap_.holds(a.place.offset(), a.bytes())) violated("the array is not allocated");
-  reached_bytes += cell_bytes_for(a.bytes());
+  reached_parts<M, Kind> reached(p_, heap_, violated, reached_bytes);
+  reached.add(a.place.offset(), a.bytes(), [] { return std::string("the array"); });
   for (std::uint64_t index = 0; index < a.slots(); ++index)
     if (load(m_, a[index].state) > state_removed)
       violated("slot " + std::to_string(index) + " is in no state that there is");
   std::vector<live_record> found;
   for_each_resident(a, [&](const resident& r) {
     found.push_back(r);
-    std::string which = "slot " + std::to_string(r.index) + ": ";
-    if (!on_path(a, r)) violated(which + "a search for its key ends before it gets here");
-    if (std::string fault = fault_of(r); !fault.empty()) violated(which + fault);
-    if constexpr (!Kind::in_slot) {
-      auto record = record_at(m_, p_, r.value_word);
-      if (!record) return;
-      if (!heap_.holds(r.value_word, record->bytes()))
-        violated(which + "its record is not allocated");
-      reached_bytes += cell_bytes_for(record->bytes());
-    }
+    const std::string which = "slot " + std::to_string(r.index);
+    if (!on_path(a, r)) violated(which + ": a search for its key ends before it gets here");
+    if (std::string fault = fault_of(r); !fault.empty()) violated(which + ": " + fault);
+    reached.add_record(r, [&] { return which; });
   });
-  std::sort(found.begin(), found.end(), live_record::before);
-  for (std::size_t i = 0; i < found.size(); ++i)
-    if (seen_before<Kind>(m_, p_, found, i)) violated("a key lives in two slots");
+  reached.each_is_there_once(found, "");
   return found.size();
 }
 

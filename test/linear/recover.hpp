@@ -3,6 +3,8 @@
 // caches is made durable at once.
 #pragma once
 
+#include "engine/frame/arrays.hpp"
+#include "engine/frame/salvage.hpp"
 #include "engine/settings.hpp"
 #include "test/linear/table.hpp"
 
@@ -29,12 +31,10 @@ table<M, Kind>::table(pool<M>& p)
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  if (reach_ < min_reach || reach_ > max_reach || p_.block().engine_bytes != sizeof(root) ||
-      p_.block().settings[setting::first_log2] < min_log2 ||
-      p_.block().settings[setting::first_log2] > max_log2)
-    return {status::unusable,
-            "cannot use " + path +
-                " as a pool: its superblock holds settings that the engine linear does not allow"};
+  if (!settings_are_within(p_.block(), {{setting::reach, min_reach, max_reach},
+                                        {setting::first_log2, min_log2, max_log2}}) ||
+      p_.block().engine_bytes != sizeof(root))
+    return refuse_settings(kind_of_linear, path);
   unsettled_.resize(1, false);
   bool clean = p_.root().state == pool_state::clean, restored = frame::begin_open(dropped);
   if (error e = open_array(path, restored, dropped); e.code != status::ok) return e;
@@ -51,14 +51,11 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
 template <medium M, class Kind>
 error table<M, Kind>::open_array(const std::string& path, bool restored,
                                  std::vector<std::string>* dropped) {
-  auto damaged = [&](const std::string& what) -> error {
-    return {status::unusable, "cannot use " + path + " as a pool: " + what};
-  };
   checked_place made{load(m_, root_of_table().array)};
   if (made.none() && dropped == nullptr) {
-    if (std::string lost = frame::lost_root(); !lost.empty()) return damaged(lost);
-    if (p_.read_only()) return damaged("it has no array");
-    if (!p_.may_change()) return damaged(std::string(message(status::io_error)));
+    if (std::string lost = frame::lost_root(); !lost.empty()) return cannot_use(path, lost);
+    if (p_.read_only()) return cannot_use(path, "it has no array");
+    if (!p_.may_change()) return cannot_use(path, status::io_error);
     status s = build({}, first_log2_, p_.flush_header());
     return s == status::ok ? error{s, {}} : frame::not_created(path, s, "array");
   }
@@ -67,10 +64,7 @@ error table<M, Kind>::open_array(const std::string& path, bool restored,
   if (made.none()) wrong = "names no array, as in a new pool";
   else if (!made.sound() || made.exponent() < min_log2 || made.exponent() > max_log2)
     wrong = "is damaged (check bits)";
-  else if (offset < p_.block().heap_offset || bytes > p_.end() || offset > p_.end() - bytes)
-    wrong = "points outside the pool";
-  else if (!(restored ? heap_.holds(offset, bytes) : heap_.adopt(offset, bytes)))
-    wrong = "names space that is not its own";
+  else if (const char* fault = fault_of_place(p_, heap_, offset, bytes, restored)) wrong = fault;
   if (wrong.empty()) {
     array_.store(place_view::of(made, 0).word, std::memory_order_release);
     flushed started = p_.flush_header();
@@ -80,7 +74,7 @@ error table<M, Kind>::open_array(const std::string& path, bool restored,
     return {status::ok, {}};
   }
   wrong = "the array's word at offset " + std::to_string(p_.block().engine_offset) + " " + wrong;
-  if (dropped == nullptr) return damaged(wrong);
+  if (dropped == nullptr) return cannot_use(path, wrong);
   dropped->push_back(wrong + "; all records are lost");
   return {status::ok, {}};
 }
@@ -120,26 +114,16 @@ void table<M, Kind>::salvage_array(const array& a, std::vector<live_record>& fou
 /// Keeps the records that verify. If there is one that does not, they get an array of their own.
 template <medium M, class Kind>
 error table<M, Kind>::salvage(const std::string& path, std::vector<std::string>& dropped) {
-  std::vector<live_record> found, kept;
+  std::vector<live_record> found;
   array a = current();
   if (!a.place.none()) salvage_array(a, found, dropped);
   std::sort(found.begin(), found.end(), live_record::before);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    std::string why;
-    if (seen_before<Kind>(m_, p_, found, i)) why = "its key is there twice";
-    if constexpr (!Kind::in_slot)
-      if (why.empty() &&
-          !heap_.adopt(found[i].value_word, record_at(m_, p_, found[i].value_word)->bytes()))
-        why = "its bytes are another's";
-    if (why.empty()) kept.push_back(found[i]);
-    else dropped.push_back("dropped a record, " + why);
-  }
+  const std::vector<live_record> kept = each_once<Kind>(m_, p_, heap_, found, dropped);
   records_ = static_cast<std::int64_t>(kept.size());
   if (dropped.empty()) return {status::ok, {}};
   status s = status::io_error;
   if (p_.may_change()) s = build(kept, log2_for(kept.size()), p_.flush_header());
-  if (s == status::ok) return {s, {}};
-  return {s, "cannot salvage " + path + ": " + std::string(message(s))};
+  return s == status::ok ? error{s, {}} : cannot_salvage(path, s);
 }
 
 }  // namespace durahash::linear

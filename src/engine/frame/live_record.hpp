@@ -67,6 +67,26 @@ template <class Kind, medium M>
   }
 }
 
+/// What a search comes to. `torn`: a writer was faster.
+enum class probed : std::uint8_t { hit, miss, torn, damaged };
+
+/// Of a slot with the key's key word: a hit, whose value `value` is then; a miss, where the record
+/// is another key's; or damaged, where none can be.
+template <class Kind, medium M>
+[[gnu::always_inline]] inline probed probe_slot(M& m, const pool<M>& p, std::uint64_t value_word,
+                                                typename Kind::key_type key,
+                                                std::optional<typename Kind::value_type>& value) {
+  if constexpr (Kind::in_slot) {
+    value = value_word;
+  } else {
+    const std::optional<record_view> record = record_at(m, p, value_word);
+    if (!record) return probed::damaged;
+    if (!Kind::fixed_key && record->key != key) return probed::miss;
+    value = record->value;
+  }
+  return probed::hit;
+}
+
 /// A new value word: the value itself, or the offset of a new record, whose write-back has begun;
 /// nothing when there is no space for it.
 template <class Kind, medium M>
