@@ -28,7 +28,7 @@ inline constexpr std::uint64_t has_log =
 inline constexpr std::uint64_t has_short_records =
     2;  // records may have headers of 8 bytes (record_shape.hpp)
 inline constexpr std::uint64_t has_split_shards =
-    4;  // shards of turbo may have been split (engine/turbo/growth.hpp)
+    4;  // shards of turbo may have been split (engine/turbo/rebuild.hpp)
 inline constexpr std::uint64_t has_telling_tags =
     8;  // level's tags tell which of the second places their records have (engine/level/places.hpp)
 inline constexpr std::uint64_t known_incompat =

@@ -4,7 +4,7 @@
 #pragma once
 
 #include "engine/beside.hpp"
-#include "engine/turbo/format.hpp"
+#include "engine/turbo/bucket.hpp"
 
 namespace durahash::turbo {
 
@@ -130,9 +130,6 @@ class beside {
   looked whether_there(directory_entry e) const noexcept {
     return e.sound() && p_.holds(e.offset(), e.bytes()) ? looked::hit : looked::suspect;
   }
-  std::uint8_t tag_at(const bucket& b, int slot) const noexcept {
-    return static_cast<std::uint8_t>(load(p_.medium(), b.tags[slot / 8]) >> (slot % 8 * 8));
-  }
   bool is_as_read(const bucket& b, meta_word meta) const noexcept {
     std::atomic_thread_fence(std::memory_order_acquire);
     return load(p_.medium(), b.meta) == meta ||
@@ -143,7 +140,7 @@ class beside {
                  std::uint64_t hash, record& found) const {
     for (std::uint32_t live = meta.live(); live != 0;) {
       const int i = take_lowest(live);
-      if (tag_at(b, i) != static_cast<std::uint8_t>(hash) ||
+      if (tag_at(p_.medium(), b, i) != tag_of(hash) ||
           load(p_.medium(), b.slots[i].key) != key_word)
         continue;
       const std::uint64_t word = load(p_.medium(), b.slots[i].value);

@@ -170,16 +170,8 @@ auto table<M, Kind>::probe(shard_view v, std::uint64_t home, std::uint64_t hash,
       if (load(m_, at.key) != key_word) continue;
       std::uint64_t value_word = load(m_, at.value);
       if (!unchanged()) return probed::torn;
-      if constexpr (Kind::in_slot) {
-        value = value_word;
-        return probed::hit;
-      } else {
-        auto record = record_at(m_, p_, value_word);
-        if (!record) return probed::damaged;
-        if (record->key != key) continue;
-        value = record->value;
-        return probed::hit;
-      }
+      const probed found = probe_slot<Kind>(m_, p_, value_word, key, value);
+      if (found != probed::miss) return found;
     }
     if (!M::planted("misses-are-not-checked-again") && !unchanged()) return probed::torn;
     if (meta.ends_path()) return probed::miss;

@@ -2,7 +2,7 @@
 // (§4.6), or its size was asked for.
 #pragma once
 
-#include "engine/turbo/growth.hpp"
+#include "engine/turbo/rebuild.hpp"
 #include "engine/turbo/table.hpp"
 
 namespace durahash::turbo {
@@ -20,13 +20,13 @@ status table<M, Kind>::make_room(const unit_type& full, const target_type&, int 
   shard_view v = view(s);
   if (!v.same_array(full.view)) return status::ok;  // others were faster
   if (!p_.may_change()) return status::io_error;
-  growth grow(*this);
-  if (v.none()) return grow.rebuild(s, first_log2_);
-  const bool sparse = round == 0 && grow.live_in(v) * 2 < v.buckets() * slots_per_bucket;
+  rebuilding work(*this);
+  if (v.none()) return work.rebuild(s, first_log2_);
+  const bool sparse = round == 0 && work.live_in(v) * 2 < v.buckets() * slots_per_bucket;
   ++(sparse ? collections_ : resizes_);
-  if (splits && !sparse) return grow.split(s, v.log2_buckets());
+  if (splits && !sparse) return work.split(s, v.log2_buckets());
   if (v.log2_buckets() >= max_log2_buckets) return status::no_space;
-  return grow.rebuild(s, v.log2_buckets() + (sparse ? 0 : 1));
+  return work.rebuild(s, v.log2_buckets() + (sparse ? 0 : 1));
 }
 
 /// After an insert walked far: are deleted slots to blame? Then the shard is rebuilt at its size
@@ -39,10 +39,10 @@ void table<M, Kind>::survey(shard_index s) {
     return;
   }
   const shard_view v = view(s);
-  growth grow(*this);
+  rebuilding work(*this);
   constexpr std::uint64_t share = 8;  // an eighth of the slots
-  if (grow.deleted_in(v) * share >= v.buckets() * slots_per_bucket &&
-      grow.rebuild(s, v.log2_buckets()) == status::ok)
+  if (work.deleted_in(v) * share >= v.buckets() * slots_per_bucket &&
+      work.rebuild(s, v.log2_buckets()) == status::ok)
     ++collections_;
   // so that a survey costs each insert about a line
   state.inserts_until_survey = static_cast<std::uint32_t>(
@@ -69,9 +69,9 @@ status table<M, Kind>::make_room_for(std::uint64_t records) {
     const shard_view v = view(s);
     if (v.elsewhere() || (!splits && !v.none() && v.log2_buckets() >= log2)) return status::ok;
     if (!p_.may_change()) return status::io_error;
-    growth grow(*this);
-    if (!splits) return grow.rebuild(s, log2);
-    return grow.split(s, level_of(s) + 1 == level || v.none() ? log2 : v.log2_buckets());
+    rebuilding work(*this);
+    if (!splits) return work.rebuild(s, log2);
+    return work.split(s, level_of(s) + 1 == level || v.none() ? log2 : v.log2_buckets());
   });
 }
 
@@ -81,11 +81,11 @@ status table<M, Kind>::shrink_to_fit() {
     std::scoped_lock lock(shards_[s].lock);
     const shard_view v = view(s);
     if (v.none()) return status::ok;
-    growth grow(*this);
-    const std::uint64_t live = grow.live_in(v);
+    rebuilding work(*this);
+    const std::uint64_t live = work.live_in(v);
     if (!p_.may_change()) return status::io_error;
-    if (live != 0) return grow.rebuild(s, std::min(v.log2_buckets(), log2_for(live)));
-    grow.drop_array(s);
+    if (live != 0) return work.rebuild(s, std::min(v.log2_buckets(), log2_for(live)));
+    work.drop_array(s);
     return status::ok;
   });
 }
@@ -94,9 +94,9 @@ status table<M, Kind>::shrink_to_fit() {
 template <medium M, class Kind>
 status table<M, Kind>::move_arrays_down() {
   return shards_.each_while_ok([&](shard_index s) {
-    growth grow(*this);
-    const status answer = grow.move_array_down(s);
-    return answer == status::ok ? grow.move_pair_down(s) : answer;
+    rebuilding work(*this);
+    const status answer = work.move_array_down(s);
+    return answer == status::ok ? work.move_pair_down(s) : answer;
   });
 }
 

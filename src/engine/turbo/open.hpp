@@ -70,27 +70,17 @@ table<M, Kind>::table(pool<M>& p)
   if (collect_distance_ == 0) collect_distance_ = ~0u;
 }
 
-template <medium M, class Kind>
-table<M, Kind>::~table() {
-  background_.stop();
-}
-
 // ----------------------------------------------------------------------------------------- opening
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  const setting_words& settings = p_.block().settings;
-  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
-    return settings[index] >= least && settings[index] <= most;
-  };
-  if (!within(setting::shard_bits, 1, max_shard_bits) || !within(setting::scope, 1, 256) ||
-      !within(setting::first_log2, 0, max_log2_buckets) ||
-      !within(setting::collect_distance, 0, 255) ||
-      !within(setting::split_log2, 0, max_log2_buckets + 1) ||
+  if (!settings_are_within(p_.block(), {{setting::shard_bits, 1, max_shard_bits},
+                                        {setting::scope, 1, 256},
+                                        {setting::first_log2, 0, max_log2_buckets},
+                                        {setting::collect_distance, 0, 255},
+                                        {setting::split_log2, 0, max_log2_buckets + 1}}) ||
       p_.block().engine_bytes != std::uint64_t{8} * shards_.first_node())
-    return {status::unusable,
-            "cannot use " + path +
-                " as a pool: its superblock holds settings that the engine turbo does not allow"};
+    return refuse_settings(engine_kind::turbo, path);
 
   bool clean = p_.root().state == pool_state::clean;
   shards_.begin();
@@ -102,7 +92,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   if (dropped != nullptr) {
     const status salvaged =
         shards_.each_while_ok([&](shard_index s) { return from.salvage_shard(s); });
-    if (salvaged != status::ok) return from.cannot_salvage(salvaged);
+    if (salvaged != status::ok) return cannot_salvage(path, salvaged);
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
@@ -152,11 +142,6 @@ std::uint64_t table<M, Kind>::size() {
   // what was counted of a shard before it was split stays with it
   shards_.each([&](shard_index s) { sum += shards_[s].records.load(std::memory_order_relaxed); });
   return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
-}
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::slots() {
-  return shards_.sum_of([&](shard_index s) { return view(s).buckets() * slots_per_bucket; });
 }
 
 }  // namespace durahash::turbo

@@ -39,8 +39,6 @@ struct home_seen {
   meta_word meta;
   std::uint32_t hits;  // valid slots with the key's tag
 };
-/// What a search along the path came to.
-enum class probed : std::uint8_t { hit, miss, torn, damaged };
 
 /// Where a key is, or the bucket that a new one goes to: found by a walk under the shard's lock.
 /// Two words, so that a call returns it in registers.

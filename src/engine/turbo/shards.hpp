@@ -67,6 +67,7 @@ class shards {
   [[gnu::always_inline]] split_hash beginning_of(std::uint64_t hash) const noexcept {
     return split(hash, nodes_to_begin_at());
   }
+
   /// The shard that a hash belongs to: up from where searches begin, or down.
   shard_index leaf_of(std::uint64_t hash) const noexcept {
     auto s = static_cast<shard_index>(beginning_of(hash).shard);
@@ -74,6 +75,7 @@ class shards {
     while (view(s).is_split()) s = 2 * s + static_cast<shard_index>(rest_in(s, hash) >> 63);
     return s;
   }
+
   /// The home bucket. Of a shard without an array the superblock, which may be read as one.
   [[gnu::always_inline]] bucket* home_in(shard_view v, split_hash h) const noexcept {
     return reinterpret_cast<bucket*>(base_ + v.offset() + v.home_byte(h.rest));
@@ -91,12 +93,14 @@ class shards {
   unsigned max_level() const noexcept { return max_level_; }
   shard_index max_nodes() const noexcept { return shard_index{2} << max_level_; }
   bool may_be_split(shard_index s) const noexcept { return level_of(s) < max_level_; }
+
   /// Visits each node of the tree, those too that come while it does: halves come after wholes.
   template <class Visit>
   void each(Visit&& visit) const {
     for (shard_index s = first_node_; s < end_of_nodes_.load(std::memory_order_acquire); ++s)
       visit(s);
   }
+
   /// As each, until one does not answer ok.
   template <class Visit>
   status each_while_ok(Visit&& visit) const {
@@ -106,23 +110,27 @@ class shards {
     });
     return answer;
   }
+
   template <class Count>
   std::uint64_t sum_of(Count&& count) const {
     std::uint64_t sum = 0;
     each([&](shard_index s) { sum += count(s); });
     return sum;
   }
+
   /// The shard's entry: in the directory, or in the pair of the shard that it is a half of.
   pm<std::uint64_t>& entry_of(shard_index s) const noexcept {
     if (s < 2 * first_node_)
       return p_.at(poff<pm<std::uint64_t>>{p_.block().engine_offset})[s - first_node_];
     return pair_at(pairs_[s / 2]).entries[s % 2];
   }
+
   /// Of a shard that was split.
   std::uint64_t pair_of(shard_index s) const noexcept { return pairs_[s]; }
   shard_pair& pair_at(std::uint64_t offset) const noexcept {
     return *p_.at(poff<shard_pair>{offset});
   }
+
   /// "shard 5"; of what was split "shard 10 of 128".
   std::string name_of(shard_index s) const {
     const shard_index nodes = shard_index{1} << level_of(s);
@@ -132,13 +140,37 @@ class shards {
 
   // ---- growing, in DRAM
   /// Each node of the level is part of a shard above it. Nothing may be locked.
-  void make_level(unsigned level);
+  void make_level(unsigned level) {
+    const shard_index first = shard_index{1} << level;
+    if (end_of_nodes_.load(std::memory_order_acquire) > first) return;
+    std::scoped_lock lock(levels_lock_);
+    if (end_of_nodes_.load(std::memory_order_relaxed) > first) return;
+    for (shard_index s = first; s < 2 * first; ++s) states_[s].mirror.become_part();
+    end_of_nodes_.store(2 * first, std::memory_order_release);
+  }
+
   /// As the medium has it already. Who comes to a half before its whole says that it is split came
   /// by the half's level. So does every later search for the same key: none of them looks at the
   /// whole any more.
-  void split_into(shard_index s, std::uint64_t pair, const directory_entry (&halves)[2]) noexcept;
+  void split_into(shard_index s, std::uint64_t pair, const directory_entry (&halves)[2]) noexcept {
+    const std::uint64_t generation = view(s).generation();
+    pairs_[s] = pair;
+    for (shard_index half : {0u, 1u})
+      states_[2 * s + half].mirror.come_from(generation, halves[half]);
+    states_[s].mirror.become_split();
+    count_split(s);
+  }
+
   /// Of a pool that is being opened; what the halves have is read later.
-  void adopt_pair(shard_index s, std::uint64_t pair);
+  void adopt_pair(shard_index s, std::uint64_t pair) {
+    make_level(level_of(s) + 1);
+    pairs_[s] = pair;
+    for (shard_index half : {2 * s, 2 * s + 1})
+      states_[half].mirror.adopt(directory_entry{}, false);
+    states_[s].mirror.become_split();
+    count_split(s);
+  }
+
   /// The pair lies elsewhere now; the three are locked.
   void move_pair(shard_index s, std::uint64_t pair) noexcept { pairs_[s] = pair; }
 
@@ -148,13 +180,21 @@ class shards {
     // in order; groups never wait while they hold one
     each([&](shard_index s) { states_[s].lock.lock(); });
   }
+
   void unlock_all() {
     each([&](shard_index s) { states_[s].lock.unlock(); });
     levels_lock_.unlock();
   }
 
  private:
-  void count_split(shard_index s) noexcept;
+  /// Searches begin at the deepest level where no more than half of the nodes are parts of others.
+  void count_split(shard_index s) noexcept {
+    const unsigned level = level_of(s);
+    const std::uint32_t split = splits_at_[level].fetch_add(1, std::memory_order_relaxed) + 1;
+    std::uint64_t nodes = std::uint64_t{1} << level;
+    if (split * std::uint64_t{2} >= nodes)
+      level_nodes_.compare_exchange_strong(nodes, 2 * nodes, std::memory_order_acq_rel);
+  }
 
   char* const base_;  // of the pool
   // Of the level where searches begin: of the deepest one where most shards are, or below it. A
@@ -170,45 +210,5 @@ class shards {
   spin_lock levels_lock_;                  // whoever begins one. Locked before any shard's
   std::atomic<std::uint32_t> splits_at_[max_shard_bits + 1] = {};  // by level
 };
-
-template <medium M>
-void shards<M>::make_level(unsigned level) {
-  const shard_index first = shard_index{1} << level;
-  if (end_of_nodes_.load(std::memory_order_acquire) > first) return;
-  std::scoped_lock lock(levels_lock_);
-  if (end_of_nodes_.load(std::memory_order_relaxed) > first) return;
-  for (shard_index s = first; s < 2 * first; ++s) states_[s].mirror.become_part();
-  end_of_nodes_.store(2 * first, std::memory_order_release);
-}
-
-template <medium M>
-void shards<M>::split_into(shard_index s, std::uint64_t pair,
-                           const directory_entry (&halves)[2]) noexcept {
-  const std::uint64_t generation = view(s).generation();
-  pairs_[s] = pair;
-  for (shard_index half : {0u, 1u})
-    states_[2 * s + half].mirror.come_from(generation, halves[half]);
-  states_[s].mirror.become_split();
-  count_split(s);
-}
-
-template <medium M>
-void shards<M>::adopt_pair(shard_index s, std::uint64_t pair) {
-  make_level(level_of(s) + 1);
-  pairs_[s] = pair;
-  for (shard_index half : {2 * s, 2 * s + 1}) states_[half].mirror.adopt(directory_entry{}, false);
-  states_[s].mirror.become_split();
-  count_split(s);
-}
-
-/// Searches begin at the deepest level where no more than half of the nodes are parts of others.
-template <medium M>
-void shards<M>::count_split(shard_index s) noexcept {
-  const unsigned level = level_of(s);
-  const std::uint32_t split = splits_at_[level].fetch_add(1, std::memory_order_relaxed) + 1;
-  std::uint64_t nodes = std::uint64_t{1} << level;
-  if (split * std::uint64_t{2} >= nodes)
-    level_nodes_.compare_exchange_strong(nodes, 2 * nodes, std::memory_order_acq_rel);
-}
 
 }  // namespace durahash::turbo

@@ -18,7 +18,7 @@
 //   T7  A shard that was split stays so. Its mirror says it after those of its halves have theirs.
 //
 // Its parts: `shards`, the tree in DRAM, which finds a hash's shard and home bucket; bucket.hpp,
-// what is looked for in one; the table's own functions, which read and write records; `growth`,
+// what is looked for in one; the table's own functions, which read and write records; `rebuilding`,
 // which gives shards other arrays; `recovery`, `checker` and `describer`.
 #pragma once
 
@@ -37,17 +37,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
-  template <class>
-  friend class growth;
-  template <class>
-  friend class recovery;
-  template <class>
-  friend class checker;
-  template <class>
-  friend class describer;
 
  public:
-  using medium_type = M;
   using kind = Kind;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
@@ -58,7 +49,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   /// On a pool that `plan` was made for. Reads the directory; `open` says what is wrong with it.
   explicit table(pool<M>& p);
-  ~table();
+  ~table() { background_.stop(); }
   /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
   /// or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
@@ -69,15 +60,24 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   // open.hpp
   std::uint64_t size();  // waits for the recount after a crash
-  std::uint64_t slots();
+  std::uint64_t slots() {
+    return shards_.sum_of([&](shard_index s) { return view(s).buckets() * slots_per_bucket; });
+  }
   void lock_all() { shards_.lock_all(); }  // keeps writers out
   void unlock_all() { shards_.unlock_all(); }
 
   // check.hpp, describe.hpp
   void describe(table_stats& stats);
-  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+  /// The buckets that a search looks at.
+  void each_candidate(key_type key, part_visitor& v) { describer(*this, v).each_candidate(key); }
 
  private:
+  // made for a call
+  class rebuilding;
+  class recovery;
+  class checker;
+  class describer;
+
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::count_once, frame::hash_of_slot;
@@ -153,11 +153,15 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void store_slot(bucket& b, std::size_t slot, std::uint64_t hash, std::uint64_t key_word,
                   std::uint64_t value_word, change& c);
   flushed flush_payload(const change& c) const;
-  durable fence_payloads(flushed started);
+  [[gnu::always_inline]] durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "turbo.write.payload");
+  }
   void begin(const change& c) noexcept { c.state->mirror.begin_publishing(c.view); }
   flushed publish_change(const change& c, ordered payload);
   ordered payload_order(const change& c) const;
-  durable fence_words(flushed started);
+  [[gnu::always_inline]] durable fence_words(flushed started) {
+    return fence(m_, std::move(started), "turbo.write.done");
+  }
   template <class LetGo>
   void end(const change& c, const durable& done, LetGo&& let_go);
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts) const noexcept;
@@ -179,8 +183,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   // open.hpp, check.hpp, describe.hpp
   bool count_units(const background* asking);
   void count_shard(shard_index s);
-  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
-  void each_part_of_table(part_visitor& v);
+  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes) {
+    return checker(*this, violated, reached_bytes).check();
+  }
+  void each_part_of_table(part_visitor& v) { describer(*this, v).each_part(); }
 
   shards<M> shards_;
   unsigned scope_, first_log2_, collect_distance_;

@@ -277,11 +277,6 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline durable table<M, Kind>::fence_payloads(flushed started) {
-  return fence(m_, std::move(started), "turbo.write.payload");
-}
-
-template <medium M, class Kind>
 [[gnu::always_inline]] inline flushed table<M, Kind>::publish_change(const change& c,
                                                                      ordered payload) {
   // COMMIT: the record appears, changes or goes
@@ -293,11 +288,6 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline ordered table<M, Kind>::payload_order(const change& c) const {
   return c.filled != nullptr ? after_same_line(c.word, c.filled, sizeof(slot))
                              : after_nothing("one word is all that changes");
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline durable table<M, Kind>::fence_words(flushed started) {
-  return fence(m_, std::move(started), "turbo.write.done");
 }
 
 template <medium M, class Kind>
