@@ -16,7 +16,7 @@ status table<M, Kind>::shrink_to_fit() {
     merged = false;
     std::uint64_t at = 0;
     do {
-      if (merger<table>(*this).merge(at, segments_.shape().slots())) merged = true;  // if they fit
+      if (merger(*this).merge(at, segments_.shape().slots())) merged = true;  // if they fit
       at = segments_.of(at).end();
     } while (at != 0);
   }
@@ -32,7 +32,7 @@ status table<M, Kind>::move_arrays_down() {
     auto held = held_by(s);
     if (heap_.has_room_before(s.offset(), segments_.shape().bytes())) {
       if (!p_.may_change()) return status::io_error;
-      rewriter<table>(*this).rewrite(s);
+      rewriter(*this).rewrite(s);
     }
     at = s.end();
   } while (at != 0);

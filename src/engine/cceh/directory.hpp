@@ -40,16 +40,102 @@ class directory {
   void lock() { lock_.lock(); }
   void unlock() { lock_.unlock(); }
 
-  entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept;
-  template <class EntryOf>
-  void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered);
-  template <class EntryAt>
-  bool switch_to(unsigned depth, EntryAt&& entry_at, flushed started = {});
-  bool make_deeper();
-  void halve();
-  bool repair(const std::vector<leaf>& leaves);
+  /// Where a prefix stands; under its lock.
+  entry_range range_of(std::uint64_t prefix, unsigned depth) const noexcept {
+    unsigned global_depth = segments_.directory().exponent();
+    std::uint64_t begin = shifted(prefix, global_depth);
+    return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
+  }
 
-  void count_segments();
+  /// Each entry becomes entry_of(index), one after another; each is durable before the next one in
+  /// another line is stored. Under its lock.
+  template <class EntryOf>
+  void publish_entries(entry_range where, direction way, EntryOf&& entry_of, ordered) {
+    const directory_view now = segments_.directory();
+    durahash::check(where.begin < where.end && (where.end - 1) >> now.exponent() == 0,
+                    "entries that are published are the directory's");
+    pm<std::uint64_t>* entries = segments_.entries_of(now.offset());
+    constexpr std::uint64_t per_line = line_bytes / 8;
+    for (std::uint64_t n = 0; n < where.count(); ++n) {
+      std::uint64_t i = way == direction::rightward ? where.begin + n : where.end - 1 - n;
+      std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
+      store(m_, entries[i], entry_of(i).word);
+      if (n + 1 < where.count() && next / per_line == i / per_line) continue;
+      // all of the line
+      [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");
+    }
+  }
+
+  /// A new directory of that depth takes the old one's place, durable together with what was
+  /// `started`. Returns false when there is no space.
+  template <class EntryAt>
+  bool switch_to(unsigned depth, EntryAt&& entry_at, flushed started = {}) {
+    auto cell = allocate_loose(heap_, directory_bytes(depth));
+    if (!cell) return false;
+    pm<std::uint64_t>* entries = segments_.entries_of(cell->offset());
+    for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i)
+      store(m_, entries[i], entry_at(i));
+    started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
+    durable written = fence(m_, std::move(started), "cceh.directory.all");
+    checked_place made = checked_place::of(cell->keep(), depth);
+    // COMMIT: the directory changes
+    [[maybe_unused]] durable done = publish(m_, segments_.root_of_table().directory, made.word,
+                                            after(std::move(written)), "cceh.directory.commit");
+    directory_view old = segments_.directory();
+    segments_.show(directory_view::of(made, old.generation() + 1));
+    if (!old.none()) segments_.give_back(old.offset(), directory_bytes(old.exponent()));
+    return true;
+  }
+
+  /// By one bit. Under its lock. Returns false when there is no space.
+  bool make_deeper() {
+    const directory_view now = segments_.directory();
+    pm<std::uint64_t>* old = segments_.entries_of(now.offset());
+    if (!switch_to(now.exponent() + 1, [&](std::uint64_t i) { return load(m_, old[i / 2]); }))
+      return false;
+    deepest_ = 0;
+    ++doublings_;
+    return true;
+  }
+
+  /// While no segment is as deep as the directory. Under its lock.
+  void halve() {
+    while (deepest_ == 0 && segments_.directory().exponent() > 0) {
+      const directory_view now = segments_.directory();
+      pm<std::uint64_t>* old = segments_.entries_of(now.offset());
+      if (!switch_to(now.exponent() - 1, [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
+        return;
+      count_segments();
+      ++halvings_;
+    }
+  }
+
+  /// Rolls forward, in the order of a split: a crash on the way is one that recovery knows. Returns
+  /// false when the pool may not be changed.
+  bool repair(const std::vector<leaf>& leaves) {
+    std::scoped_lock lock(*this);
+    for (const leaf& l : leaves) {
+      if (l.state != detail::node_state::torn) continue;
+      if (!p_.may_change()) return false;
+      entry_range all{l.where.begin, l.where.begin + l.where.count};
+      bool mends_half = M::planted("cceh-recovery-mends-one-half");
+      if (mends_half && l.left == l.right) continue;
+      publish_entries(
+          mends_half ? entry_range{all.middle(), all.end} : all, direction::leftward,
+          [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
+          after_nothing("segments that entries name are durable"));
+    }
+    return true;
+  }
+
+  void count_segments() {
+    count_ = deepest_ = 0;
+    segments_.for_each([&](const segment& s) {
+      ++count_;
+      deepest_ += s.depth() == segments_.directory().exponent();
+    });
+  }
+
   void begin_with(std::uint64_t all, std::uint64_t deepest) noexcept {
     count_ = all, deepest_ = deepest;
   }
@@ -58,8 +144,15 @@ class directory {
     if (depth == segments_.directory().exponent()) deepest_ += 2;
     ++count_;
   }
+
   /// And the other way round.
-  void note_merge(unsigned depth) noexcept;
+  void note_merge(unsigned depth) noexcept {
+    --count_;
+    if (depth != segments_.directory().exponent()) return;
+    durahash::check(deepest_ >= 2, "buddies of the global depth were counted");
+    deepest_ -= 2;
+  }
+
   bool would_be_in_proportion(unsigned depth) const noexcept {
     return in_proportion(depth, count_);
   }
@@ -77,117 +170,5 @@ class directory {
   std::uint64_t count_ = 0, deepest_ = 0;
   std::atomic<std::uint64_t> doublings_{0}, halvings_{0};
 };
-
-/// Where a prefix stands; under its lock.
-template <medium M, class Kind>
-auto directory<M, Kind>::range_of(std::uint64_t prefix, unsigned depth) const noexcept
-    -> entry_range {
-  unsigned global_depth = segments_.directory().exponent();
-  std::uint64_t begin = shifted(prefix, global_depth);
-  return {begin, begin + (std::uint64_t{1} << (global_depth - depth))};
-}
-
-/// Each entry becomes entry_of(index), one after another; each is durable before the next one in
-/// another line is stored. Under its lock.
-template <medium M, class Kind>
-template <class EntryOf>
-void directory<M, Kind>::publish_entries(entry_range where, direction way, EntryOf&& entry_of,
-                                         ordered) {
-  const directory_view now = segments_.directory();
-  durahash::check(where.begin < where.end && (where.end - 1) >> now.exponent() == 0,
-                  "entries that are published are the directory's");
-  pm<std::uint64_t>* entries = segments_.entries_of(now.offset());
-  constexpr std::uint64_t per_line = line_bytes / 8;
-  for (std::uint64_t n = 0; n < where.count(); ++n) {
-    std::uint64_t i = way == direction::rightward ? where.begin + n : where.end - 1 - n;
-    std::uint64_t next = way == direction::rightward ? i + 1 : i - 1;
-    store(m_, entries[i], entry_of(i).word);
-    if (n + 1 < where.count() && next / per_line == i / per_line) continue;
-    // all of the line
-    [[maybe_unused]] durable done = persist(m_, extent_of(entries[i]), "cceh.directory.entries");
-  }
-}
-
-/// A new directory of that depth takes the old one's place, durable together with what was
-/// `started`. Returns false when there is no space.
-template <medium M, class Kind>
-template <class EntryAt>
-bool directory<M, Kind>::switch_to(unsigned depth, EntryAt&& entry_at, flushed started) {
-  auto cell = allocate_loose(heap_, directory_bytes(depth));
-  if (!cell) return false;
-  pm<std::uint64_t>* entries = segments_.entries_of(cell->offset());
-  for (std::uint64_t i = 0; i < std::uint64_t{1} << depth; ++i) store(m_, entries[i], entry_at(i));
-  started += flush(m_, extent{entries, std::size_t{8} << depth}, "cceh.directory.copy");
-  durable written = fence(m_, std::move(started), "cceh.directory.all");
-  checked_place made = checked_place::of(cell->keep(), depth);
-  // COMMIT: the directory changes
-  [[maybe_unused]] durable done = publish(m_, segments_.root_of_table().directory, made.word,
-                                          after(std::move(written)), "cceh.directory.commit");
-  directory_view old = segments_.directory();
-  segments_.show(directory_view::of(made, old.generation() + 1));
-  if (!old.none()) segments_.give_back(old.offset(), directory_bytes(old.exponent()));
-  return true;
-}
-
-/// By one bit. Under its lock. Returns false when there is no space.
-template <medium M, class Kind>
-bool directory<M, Kind>::make_deeper() {
-  const directory_view now = segments_.directory();
-  pm<std::uint64_t>* old = segments_.entries_of(now.offset());
-  if (!switch_to(now.exponent() + 1, [&](std::uint64_t i) { return load(m_, old[i / 2]); }))
-    return false;
-  deepest_ = 0;
-  ++doublings_;
-  return true;
-}
-
-/// While no segment is as deep as the directory. Under its lock.
-template <medium M, class Kind>
-void directory<M, Kind>::halve() {
-  while (deepest_ == 0 && segments_.directory().exponent() > 0) {
-    const directory_view now = segments_.directory();
-    pm<std::uint64_t>* old = segments_.entries_of(now.offset());
-    if (!switch_to(now.exponent() - 1, [&](std::uint64_t i) { return load(m_, old[i * 2]); }))
-      return;
-    count_segments();
-    ++halvings_;
-  }
-}
-
-/// Rolls forward, in the order of a split: a crash on the way is one that recovery knows. Returns
-/// false when the pool may not be changed.
-template <medium M, class Kind>
-bool directory<M, Kind>::repair(const std::vector<leaf>& leaves) {
-  std::scoped_lock lock(*this);
-  for (const leaf& l : leaves) {
-    if (l.state != detail::node_state::torn) continue;
-    if (!p_.may_change()) return false;
-    entry_range all{l.where.begin, l.where.begin + l.where.count};
-    bool mends_half = M::planted("cceh-recovery-mends-one-half");
-    if (mends_half && l.left == l.right) continue;
-    publish_entries(
-        mends_half ? entry_range{all.middle(), all.end} : all, direction::leftward,
-        [&](std::uint64_t i) { return i < all.middle() ? l.left : l.right; },
-        after_nothing("segments that entries name are durable"));
-  }
-  return true;
-}
-
-template <medium M, class Kind>
-void directory<M, Kind>::count_segments() {
-  count_ = deepest_ = 0;
-  segments_.for_each([&](const segment& s) {
-    ++count_;
-    deepest_ += s.depth() == segments_.directory().exponent();
-  });
-}
-
-template <medium M, class Kind>
-void directory<M, Kind>::note_merge(unsigned depth) noexcept {
-  --count_;
-  if (depth != segments_.directory().exponent()) return;
-  durahash::check(deepest_ >= 2, "buddies of the global depth were counted");
-  deepest_ -= 2;
-}
 
 }  // namespace durahash::cceh

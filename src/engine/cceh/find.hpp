@@ -88,17 +88,9 @@ auto table<M, Kind>::probe(const window& w, key_type key, std::optional<value_ty
     const bucket& b = w[buckets++];
     bucket_keys keys = keys_of(m_, b);
     for (std::uint32_t hits = match(keys, w.key_word); hits != 0;) {
-      std::uint64_t value_word = load(m_, b.slots[take_lowest(hits)].value);
-      if constexpr (Kind::in_slot) {
-        value = value_word;
-        return probed::hit;
-      } else {
-        auto record = record_at(m_, p_, value_word);
-        if (!record) return probed::damaged;
-        if (record->key != key) continue;
-        value = record->value;
-        return probed::hit;
-      }
+      const std::uint64_t value_word = load(m_, b.slots[take_lowest(hits)].value);
+      const probed found = probe_slot<Kind>(m_, p_, value_word, key, value);
+      if (found != probed::miss) return found;
     }
     if (match(keys, empty_word) != 0) break;
   }

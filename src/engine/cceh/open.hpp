@@ -52,29 +52,19 @@ table<M, Kind>::table(pool<M>& p)
       first_depth_(static_cast<unsigned>(p.block().settings[setting::first_depth])),
       copy_on_write_(p.block().settings[setting::copy_on_write] != 0) {}
 
-template <medium M, class Kind>
-table<M, Kind>::~table() {
-  background_.stop();
-}
-
 // ----------------------------------------------------------------------------------------- opening
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  const setting_words& settings = p_.block().settings;
-  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
-    return settings[index] >= least && settings[index] <= most;
-  };
-  if (!within(setting::probe, 1, 256) || !within(setting::segment_log2, 2, 12) ||
-      !within(setting::first_depth, 0, max_depth) || p_.block().engine_bytes != sizeof(root))
-    return {status::unusable,
-            "cannot use " + path +
-                " as a pool: its superblock holds settings that the engine cceh does not allow"};
+  if (!settings_are_within(p_.block(), {{setting::probe, 1, 256},
+                                        {setting::segment_log2, 2, 12},
+                                        {setting::first_depth, 0, max_depth}}) ||
+      p_.block().engine_bytes != sizeof(root))
+    return refuse_settings(engine_kind::cceh, path);
   bool clean = p_.root().state == pool_state::clean;
   segments_.stripes().begin(!clean && !opens_durable(m_));
   bool restored = frame::begin_open(dropped);
-  if (error e = recovery<table>(*this, path, restored, dropped).run(); e.code != status::ok)
-    return e;
+  if (error e = recovery(*this, path, restored, dropped).run(); e.code != status::ok) return e;
   if (dropped != nullptr) {
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
@@ -123,12 +113,6 @@ void table<M, Kind>::count_stripe(stripe_index stripe) {
 }
 
 // ------------------------------------------------------------------------------------------- sizes
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::size() {
-  await_count();
-  return segments_.stripes().sum_of_records(records_at_open_);
-}
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::slots() {

@@ -43,9 +43,6 @@ struct window {
   bucket& operator[](unsigned distance) const noexcept { return first[(home + distance) & mask]; }
 };
 
-/// What a search found in it.
-enum class probed : std::uint8_t { hit, miss, damaged };
-
 /// A record where it lies in its segment.
 struct resident : live_record {
   slot* where;

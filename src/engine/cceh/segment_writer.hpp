@@ -32,15 +32,35 @@ class segment_writer {
     store(*m_, to.value, value_word);
     store(*m_, to.key, key_word);
   }
+
   /// In the first bucket with room of the `probe` from `home` on. Returns false when there is none.
   [[gnu::always_inline]] bool put(std::uint64_t home, unsigned probe, const live_record& r) {
     if (has_room(home)) [[likely]]
       return add(home, r.key_word, r.value_word), true;
     return put_behind(home, probe, r.key_word, r.value_word);
   }
+
+  /// Returns false when some record finds no place.
   template <class Records>
-  bool lay_out(const Records& records);
-  void lay_out_as_they_lie(const std::vector<resident>& records);
+  bool lay_out(const Records& records) {
+    return std::all_of(records.begin(), records.end(), [&](const live_record& r) {
+      return put(shape_.home_of(r.hash), shape_.probe, r);
+    });
+  }
+
+  /// Some of the records of one segment, each in the bucket it has there, which is always possible;
+  /// what searches pass to get there is not empty.
+  void lay_out_as_they_lie(const std::vector<resident>& records) {
+    std::fill(filled_.begin(), filled_.end(), count{0});
+    std::vector<bool> passed(shape_.buckets());
+    for (const resident& r : records) {
+      add(r.bucket, r.key_word, r.value_word);
+      for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & shape_.mask())
+        passed[b] = true;
+    }
+    for (std::uint64_t b = 0; b < shape_.buckets(); ++b)
+      while (passed[b] && has_room(b)) add(b, removed_word, 0);
+  }
 
   flushed finish() {
     static_assert(slots_per_bucket == 4);
@@ -83,29 +103,5 @@ class segment_writer {
   segment_shape shape_;
   std::vector<count> filled_;
 };
-
-/// Returns false when some record finds no place.
-template <medium M>
-template <class Records>
-bool segment_writer<M>::lay_out(const Records& records) {
-  return std::all_of(records.begin(), records.end(), [&](const live_record& r) {
-    return put(shape_.home_of(r.hash), shape_.probe, r);
-  });
-}
-
-/// Some of the records of one segment, each in the bucket it has there, which is always possible;
-/// what searches pass to get there is not empty.
-template <medium M>
-void segment_writer<M>::lay_out_as_they_lie(const std::vector<resident>& records) {
-  std::fill(filled_.begin(), filled_.end(), count{0});
-  std::vector<bool> passed(shape_.buckets());
-  for (const resident& r : records) {
-    add(r.bucket, r.key_word, r.value_word);
-    for (std::uint64_t b = shape_.home_of(r.hash); b != r.bucket; b = (b + 1) & shape_.mask())
-      passed[b] = true;
-  }
-  for (std::uint64_t b = 0; b < shape_.buckets(); ++b)
-    while (passed[b] && has_room(b)) add(b, removed_word, 0);
-}
 
 }  // namespace durahash::cceh

@@ -45,29 +45,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
-  template <class Table>
-  friend class checker;
-  template <class Table>
-  friend class measurement;
-  template <class Table>
-  friend class describer;
-  template <class Table>
-  friend class recovery;
-  template <class Table>
-  friend class salvager;
-  template <class Table>
-  friend class builder;
-  template <class Table>
-  friend class growth;
-  template <class Table>
-  friend class rewriter;
-  template <class Table>
-  friend class merger;
-  template <class Table>
-  friend class surveyor;
 
  public:
-  using medium_type = M;
   using kind = Kind;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
@@ -78,7 +57,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
 
   /// On a pool that `plan` was made for. Recovers the directory; `open` says what is wrong with it.
   explicit table(pool<M>& p);
-  ~table();
+  ~table() { background_.stop(); }
   /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
   /// or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
@@ -88,18 +67,34 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status get(key_type key, Read read);  // a reader is a pointer or two
 
   // open.hpp
-  std::uint64_t size();  // waits for the recount after a crash
+  std::uint64_t size() {
+    await_count();
+    return segments_.stripes().sum_of_records(records_at_open_);
+  }
   std::uint64_t slots();
   void lock_all();  // keeps writers out
   void unlock_all();
 
   // check.hpp
-  void describe(table_stats& stats);
+  void describe(table_stats& stats) { measurement(*this).tell(stats); }
 
   // describe.hpp
-  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+  /// The buckets that a search looks at.
+  void each_candidate(key_type key, part_visitor& v) { describer(*this, v).each_candidate(key); }
 
  private:
+  // made for a call
+  class builder;
+  class checker;
+  class describer;
+  class growth;
+  class measurement;
+  class merger;
+  class recovery;
+  class rewriter;
+  class salvager;
+  class surveyor;
+
   using frame::background_, frame::reading, frame::await_count, frame::count_once;
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_;
   using read_guard = typename frame::read_guard;
@@ -172,9 +167,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void finish_group(group& g, std::size_t taken);
 
   // grow.hpp, survey.hpp
-  status make_room(const segment& full, const target& t, int round);
-  status make_room_for(std::uint64_t records);
-  void survey(const change& c);
+  status make_room(const segment& full, const target& t, int) {
+    return growth(*this).make_room(full, t.hash);
+  }
+  status make_room_for(std::uint64_t records) { return growth(*this).make_room_for(records); }
+  void survey(const change& c) { surveyor(*this, segments_.stripes().index_of(c.stripe)).survey(); }
 
   // compact.hpp
   status shrink_to_fit();
@@ -188,10 +185,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void count_stripe(stripe_index stripe);
 
   // check.hpp
-  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
+  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes) {
+    return checker(*this, violated, reached_bytes).check();
+  }
 
   // describe.hpp
-  void each_part_of_table(part_visitor& v);
+  void each_part_of_table(part_visitor& v) { describer(*this, v).each_part(); }
 
   segments_type segments_;
   segment_reader<M, Kind> reader_;
