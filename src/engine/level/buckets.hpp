@@ -75,14 +75,49 @@ class buckets {
   std::uint32_t match(bucket b, std::uint32_t tag) const noexcept {
     return match(b, in_each_byte(tag));
   }
-  std::uint32_t match(bucket b, bytes16 tag) const noexcept;
-  std::uint32_t slots_with(bucket b, bucket_state state, tag_bits tags) const noexcept;
+  /// The slots whose tag is the one in each byte of `tag`; and bits without meaning.
+  [[gnu::always_inline]] std::uint32_t match(bucket b, bytes16 tag) const noexcept {
+    return same_bytes(tags_of(b), tag);
+  }
+
+  /// Those that hold a record whose tag has the bits.
+  [[gnu::always_inline]] std::uint32_t slots_with(bucket b, bucket_state state,
+                                                  tag_bits tags) const noexcept {
+    const bytes16 in_mask = in_both(tags_of(b), in_each_byte(std::uint32_t{tags.mask}));
+    return state.tokens() & shape.all_tokens &
+           same_bytes(in_mask, in_each_byte(std::uint32_t{tags.bits}));
+  }
 
   // one bucket's records
-  found_slot find_in(bucket b, bucket_state state, const candidates& s) const noexcept;
-  found_slot first_with(bucket b, std::uint32_t hits, std::uint64_t key_word) const noexcept;
+  /// The slot that has the key word, if its token is there.
+  [[gnu::always_inline]] found_slot find_in(bucket b, bucket_state state,
+                                            const candidates& s) const noexcept {
+    return first_with(b, match(b, s.tag) & state.tokens(), s.key_word);
+  }
+
+  /// Of these slots.
+  [[gnu::always_inline]] found_slot first_with(bucket b, std::uint32_t hits,
+                                               std::uint64_t key_word) const noexcept {
+    for (; hits != 0; hits &= hits - 1) {
+      slot* const at = &slot_of(b, std::countr_zero(hits));
+      if (at == nullptr) __builtin_unreachable();  // spares a test where it is used
+      if (holds(m_, at->key, key_word)) [[likely]]
+        return {at, hits & -hits};
+    }
+    return {};
+  }
+
+  /// Calls visit(resident) for each record in the bucket.
   template <class Visit>
-  void for_each_resident(bucket b, Visit&& visit) const;
+  void for_each_resident(bucket b, Visit&& visit) const {
+    for (std::uint32_t tokens = state_of(b).tokens() & shape.all_tokens; tokens != 0;) {
+      int index = take_lowest(tokens);
+      std::uint64_t key_word = load(m_, slot_of(b, index).key);
+      visit(resident{
+          {hash_of_slot(key_word), key_word, load(m_, slot_of(b, index).value)}, b, index});
+    }
+  }
+
   std::uint64_t key_word_of(bucket b, int index) const noexcept {
     return load(m_, slot_of(b, index).key);
   }
@@ -99,110 +134,46 @@ class buckets {
   }
 
   // new items
-  slot* store_slot(bucket b, int index, std::uint64_t key_word, std::uint8_t tag,
-                   std::uint64_t value_word) const;
+  /// Returns the slot if it is in another line than the state.
+  [[gnu::always_inline]] slot* store_slot(bucket b, int index, std::uint64_t key_word,
+                                          std::uint8_t tag, std::uint64_t value_word) const {
+    slot& at = slot_of(b, index);
+    store(m_, at.key, key_word);
+    store(m_, at.value, value_word);
+    store(m_, tag_field(b, index), tag);
+    return in_one_line(b.state, &at) ? nullptr : &at;
+  }
+
   [[gnu::always_inline]] slot* store_slot(bucket b, int index, const candidates& s,
                                           std::uint64_t value_word) const {
     return store_slot(b, index, s.key_word, static_cast<std::uint8_t>(s.tag), value_word);
   }
-  flushed flush_item(const item_lines& lines) const;
+
+  [[gnu::always_inline]] flushed flush_item(const item_lines& lines) const {
+    flushed started;
+    if (lines.slot_apart != nullptr)
+      started += flush_in_line(m_, *lines.slot_apart, "level.write.slot");
+    if (lines.above.state != nullptr)
+      started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
+    return started;
+  }
 
  private:
-  bytes16 tags_of(bucket b) const noexcept;
+  /// The slots' tags, with or without a token; and bytes without meaning behind the last slot's.
+  [[gnu::always_inline]] bytes16 tags_of(bucket b) const noexcept {
+    if constexpr (reads_plainly<M>) {  // in any order: the state, read again, vouches for them
+      const bytes16 tags = bytes16_at(b.tags(0).raw());
+      read_before_what_follows();
+      return tags;
+    } else {
+      const std::uint64_t first = load(m_, b.tags(0));
+      return bytes16_of(first, shape.slots > 8 ? load(m_, b.tags(1)) : 0);
+    }
+  }
 
   pool<M>& p_;
   M& m_;
   const hash_seeds seeds_;
 };
-
-// -------------------------------------------------------------------------------------- one bucket
-
-/// The slots' tags, with or without a token; and bytes without meaning behind the last slot's.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline bytes16 buckets<M, Kind>::tags_of(bucket b) const noexcept {
-  if constexpr (reads_plainly<M>) {  // in any order: the state, read again, vouches for them
-    const bytes16 tags = bytes16_at(b.tags(0).raw());
-    read_before_what_follows();
-    return tags;
-  } else {
-    const std::uint64_t first = load(m_, b.tags(0));
-    return bytes16_of(first, shape.slots > 8 ? load(m_, b.tags(1)) : 0);
-  }
-}
-
-/// The slots whose tag is the one in each byte of `tag`; and bits without meaning.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t buckets<M, Kind>::match(bucket b,
-                                                                    bytes16 tag) const noexcept {
-  return same_bytes(tags_of(b), tag);
-}
-
-/// Those that hold a record whose tag has the bits.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline std::uint32_t buckets<M, Kind>::slots_with(
-    bucket b, bucket_state state, tag_bits tags) const noexcept {
-  const bytes16 in_mask = in_both(tags_of(b), in_each_byte(std::uint32_t{tags.mask}));
-  return state.tokens() & shape.all_tokens &
-         same_bytes(in_mask, in_each_byte(std::uint32_t{tags.bits}));
-}
-
-/// The slot that has the key word, if its token is there.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline auto buckets<M, Kind>::find_in(bucket b, bucket_state state,
-                                                             const candidates& s) const noexcept
-    -> found_slot {
-  return first_with(b, match(b, s.tag) & state.tokens(), s.key_word);
-}
-
-/// Of these slots.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline auto buckets<M, Kind>::first_with(
-    bucket b, std::uint32_t hits, std::uint64_t key_word) const noexcept -> found_slot {
-  for (; hits != 0; hits &= hits - 1) {
-    slot* const at = &slot_of(b, std::countr_zero(hits));
-    if (at == nullptr) __builtin_unreachable();  // spares a test where it is used
-    if (holds(m_, at->key, key_word)) [[likely]]
-      return {at, hits & -hits};
-  }
-  return {};
-}
-
-/// Calls visit(resident) for each record in the bucket.
-template <medium M, class Kind>
-template <class Visit>
-void buckets<M, Kind>::for_each_resident(bucket b, Visit&& visit) const {
-  for (std::uint32_t tokens = state_of(b).tokens() & shape.all_tokens; tokens != 0;) {
-    int index = take_lowest(tokens);
-    std::uint64_t key_word = load(m_, slot_of(b, index).key);
-    visit(
-        resident{{hash_of_slot(key_word), key_word, load(m_, slot_of(b, index).value)}, b, index});
-  }
-}
-
-// --------------------------------------------------------------------------------------- new items
-
-/// Returns the slot if it is in another line than the state.
-template <medium M, class Kind>
-[[gnu::always_inline]] inline auto buckets<M, Kind>::store_slot(bucket b, int index,
-                                                                std::uint64_t key_word,
-                                                                std::uint8_t tag,
-                                                                std::uint64_t value_word) const
-    -> slot* {
-  slot& at = slot_of(b, index);
-  store(m_, at.key, key_word);
-  store(m_, at.value, value_word);
-  store(m_, tag_field(b, index), tag);
-  return in_one_line(b.state, &at) ? nullptr : &at;
-}
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline flushed buckets<M, Kind>::flush_item(const item_lines& lines) const {
-  flushed started;
-  if (lines.slot_apart != nullptr)
-    started += flush_in_line(m_, *lines.slot_apart, "level.write.slot");
-  if (lines.above.state != nullptr)
-    started += flush(m_, extent_of(*lines.above.state), "level.write.filter");
-  return started;
-}
 
 }  // namespace durahash::level

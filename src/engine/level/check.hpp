@@ -1,22 +1,23 @@
 // Level hashing: verifies every invariant over every byte that is reachable, and tells figures.
 #pragma once
 
+#include "engine/frame/reached.hpp"
 #include "engine/level/search.hpp"
 #include "engine/level/table.hpp"
 
 namespace durahash::level {
 
-inline std::string name_of_bucket(const level_view& l, std::uint64_t index) {
-  return "level of 2^" + std::to_string(l.log2) + " buckets at offset " + std::to_string(l.offset) +
-         ", bucket " + std::to_string(index);
-}
-
 /// Nobody may write.
-template <class Table>
-class checker {
+template <medium M, class Kind>
+class table<M, Kind>::checker {
  public:
-  checker(Table& t, violations& violated, std::uint64_t& reached_bytes) noexcept
-      : t_(t), m_(t.m_), v_(t.levels_.now()), violated_(violated), reached_bytes_(reached_bytes) {}
+  checker(table& t, violations& violated, std::uint64_t& reached_bytes) noexcept
+      : t_(t),
+        m_(t.m_),
+        v_(t.levels_.now()),
+        violated_(violated),
+        reached_bytes_(reached_bytes),
+        reached_(t.p_, t.heap_, violated, reached_bytes) {}
 
   /// Returns the records.
   std::uint64_t check() {
@@ -26,77 +27,53 @@ class checker {
   }
 
  private:
-  using kind = typename Table::kind;
+  /// L1, L3, tags, and that the root names the level.
+  void check_level(unsigned index) {
+    const level_view& l = v_.at[index];
+    reached_.add(l.offset, t_.buckets_.shape.level_bytes(l.log2),
+                 [&] { return "the level at offset " + std::to_string(l.offset); });
+    checked_place named{load(m_, root_of(t_.p_).levels[l.log2])};
+    if (!named.sound() || named.offset() != l.offset)
+      violated_("the root does not name the level of 2^" + std::to_string(l.log2) +
+                " buckets in use");
+    doubled_ = 0;
+    for (std::uint64_t n = 0; n < l.buckets(); ++n) {
+      const bucket b = t_.buckets_.at(l, n);
+      if ((t_.buckets_.state_of(b).tokens() & ~t_.buckets_.shape.all_tokens) != 0)
+        violated_(name_of_bucket(l, n) + ": a token of a slot that is not there");
+      t_.buckets_.for_each_resident(b, [&](const resident& r) { check_record(index, n, r); });
+    }
+    if (doubled_ != 0 && t_.doubled_ == 0)
+      violated_("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled_) +
+                " records are there twice");
+  }
 
-  void check_level(unsigned index);
-  void check_record(unsigned index, std::uint64_t n, const resident& r);
-  void check_cell(const level_view& l, std::uint64_t n, const resident& r);
+  void check_record(unsigned index, std::uint64_t n, const resident& r) {
+    const level_view& l = v_.at[index];
+    ++records_;
+    const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
+    const bool here[2] = {l.number(s.place[0]) == n, l.number(s.place[1]) == n};
+    if (!here[0] && !here[1]) violated_(name_of_bucket(l, n) + ": a record out of place");
+    if ((t_.buckets_.match(r.where, s.tag) >> r.slot & 1) == 0)
+      violated_(name_of_bucket(l, n) + ": a search for a key does not see its tag");
+    for (unsigned which = 0; which < 2; ++which)
+      if (here[which] && v_.under_previous(index) &&
+          !t_.buckets_.state_of(v_.at[index - 1].bucket_of(s.place[which])).admits(s.filter_class))
+        violated_(name_of_bucket(l, n) + ": a search for a key ends before it gets here");
+    if (copies_of(t_.buckets_, v_, s, r) > 1) ++doubled_;
+    if (std::string fault = t_.buckets_.fault_of(r); !fault.empty())
+      violated_(name_of_bucket(l, n) + ": " + fault);
+    reached_.add_record(r, [&] { return name_of_bucket(l, n); });
+  }
 
-  Table& t_;
-  typename Table::medium_type& m_;
-  const typename Table::levels_view& v_;
+  table& t_;
+  M& m_;
+  const levels_view& v_;
   violations& violated_;
   std::uint64_t& reached_bytes_;
+  reached_parts<M, Kind> reached_;
   std::uint64_t records_ = 0, doubled_ = 0;  // of these: in the level that is looked at
 };
-
-/// L1, L3, tags, and that the root names the level.
-template <class Table>
-void checker<Table>::check_level(unsigned index) {
-  const level_view& l = v_.at[index];
-  const std::uint64_t bytes = t_.buckets_.shape.level_bytes(l.log2);
-  reached_bytes_ += cell_bytes_for(bytes);
-  if (!t_.heap_.holds(l.offset, bytes))
-    violated_("the level at offset " + std::to_string(l.offset) + " is not allocated");
-  checked_place named{load(m_, root_of(t_.p_).levels[l.log2])};
-  if (!named.sound() || named.offset() != l.offset)
-    violated_("the root does not name the level of 2^" + std::to_string(l.log2) +
-              " buckets in use");
-  doubled_ = 0;
-  for (std::uint64_t n = 0; n < l.buckets(); ++n) {
-    const bucket b = t_.buckets_.at(l, n);
-    if ((t_.buckets_.state_of(b).tokens() & ~t_.buckets_.shape.all_tokens) != 0)
-      violated_(name_of_bucket(l, n) + ": a token of a slot that is not there");
-    t_.buckets_.for_each_resident(b, [&](const resident& r) { check_record(index, n, r); });
-  }
-  if (doubled_ != 0 && t_.doubled_ == 0)
-    violated_("level of 2^" + std::to_string(l.log2) + " buckets: " + std::to_string(doubled_) +
-              " records are there twice");
-}
-
-template <class Table>
-void checker<Table>::check_record(unsigned index, std::uint64_t n, const resident& r) {
-  const level_view& l = v_.at[index];
-  ++records_;
-  const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
-  const bool here[2] = {l.number(s.place[0]) == n, l.number(s.place[1]) == n};
-  if (!here[0] && !here[1]) violated_(name_of_bucket(l, n) + ": a record out of place");
-  if ((t_.buckets_.match(r.where, s.tag) >> r.slot & 1) == 0)
-    violated_(name_of_bucket(l, n) + ": a search for a key does not see its tag");
-  for (unsigned which = 0; which < 2; ++which)
-    if (here[which] && v_.under_previous(index) &&
-        !t_.buckets_.state_of(v_.at[index - 1].bucket_of(s.place[which])).admits(s.filter_class))
-      violated_(name_of_bucket(l, n) + ": a search for a key ends before it gets here");
-  if (copies_of(t_.buckets_, v_, s, r) > 1) ++doubled_;
-  if (std::string fault = t_.buckets_.fault_of(r); !fault.empty())
-    violated_(name_of_bucket(l, n) + ": " + fault);
-  if constexpr (!kind::in_slot) check_cell(l, n, r);
-}
-
-/// Of a record in the heap.
-template <class Table>
-void checker<Table>::check_cell(const level_view& l, std::uint64_t n, const resident& r) {
-  auto record = record_at(m_, t_.p_, r.value_word);
-  if (record && !t_.heap_.holds(r.value_word, record->bytes()))
-    violated_(name_of_bucket(l, n) + ": the record at offset " + std::to_string(r.value_word) +
-              " is not allocated");
-  if (record) reached_bytes_ += cell_bytes_for(record->bytes());
-}
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
-  return checker<table>(*this, violated, reached_bytes).check();
-}
 
 // ----------------------------------------------------------------------------------------- figures
 
@@ -130,19 +107,16 @@ void table<M, Kind>::describe(table_stats& stats) {
       for (std::uint64_t each = n; each < std::min(n + at_once, end); ++each)
         add(buckets_.at(v.at[i], each), i == 0);
     }
-  auto mean = [&](std::uint64_t sum) {
-    return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
-  };
   add_figures(stats, {{"levels", v.count},
-                      {"top_log2", v.at[0].log2},
-                      {"in_top", mean(in_top)},
-                      {"free_beside", mean(free_beside)},
-                      {"positive_probe_mean", mean(hit_buckets)},
-                      {"negative_probe_mean", mean(miss_buckets)},
-                      {"movements", movements_.load()},
-                      {"expansions", levels_.expansions.load()},
-                      {"shrinks", levels_.shrinks.load()},
-                      {"rehashed", rehashed_.load()}});
+                   {"top_log2", v.at[0].log2},
+                   {"in_top", mean_of(in_top, records)},
+                   {"free_beside", mean_of(free_beside, records)},
+                   {"positive_probe_mean", mean_of(hit_buckets, records)},
+                   {"negative_probe_mean", mean_of(miss_buckets, records)},
+                   {"movements", movements_.load()},
+                   {"expansions", levels_.expansions.load()},
+                   {"shrinks", levels_.shrinks.load()},
+                   {"rehashed", rehashed_.load()}});
 }
 
 }  // namespace durahash::level

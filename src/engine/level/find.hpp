@@ -35,7 +35,7 @@ template <class Read>
   [[maybe_unused]] const read_guard guard = reading();
   const levels_view& v = levels_.now();
   const target_type t = look_up(key, v, v.searched[0]);
-  answering say(*this, t, key, read);
+  answering<Read> say(*this, t, key, read);
   if (!v.is_pair) [[unlikely]]
     return say.search();
   const bucket a = t.at[0], b = t.at[1];
@@ -53,7 +53,7 @@ template <medium M, class Kind>
 template <class Read>
 [[gnu::always_inline]] inline status table<M, Kind>::answer(const look_type& l, key_type key,
                                                             Read read) {
-  answering say(*this, l, key, read);
+  answering<Read> say(*this, l, key, read);
   if (!l.levels->is_pair) [[unlikely]]
     return say.search();
   const std::uint64_t key_word = Kind::key_word(key, l.place[0]);
@@ -83,16 +83,8 @@ status table<M, Kind>::search_long(key_type key, any_reader<value_type> read) {
     look_everywhere(buckets_, v, s, seen, [&](bucket b, bucket_state state, int slot, unsigned) {
       std::uint64_t value_word = load(m_, buckets_.slot_of(b, slot).value);
       same = buckets_.state_of(b) == state;
-      if constexpr (!Kind::in_slot) {
-        auto record = record_at(m_, p_, value_word);
-        if (record && record->key != key) return false;
-        outcome = record ? probed::hit : probed::damaged;
-        if (record) value = record->value;
-      } else {
-        outcome = probed::hit;
-        value = value_word;
-      }
-      return true;
+      outcome = probe_slot<Kind>(m_, p_, value_word, key, value);
+      return outcome != probed::miss;
     });
     if (outcome == probed::miss) same = unchanged(buckets_, seen);
     if (!same || &levels_.now() != &v) continue;

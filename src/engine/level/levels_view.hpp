@@ -30,33 +30,30 @@ struct drain {
   std::uint64_t buckets() const noexcept { return std::uint64_t{1} << log2; }
   /// While there are three levels writes take the long way: of a large one more go at a time.
   std::uint64_t by_a_write() const noexcept { return log2 < 6 ? 1 : 3; }
+
   bool is_over() const noexcept {
     return done.load(std::memory_order_acquire) +
                (M::planted("level-the-level-goes-too-early") ? 1 : 0) ==
            buckets();
   }
-  std::optional<std::uint64_t> take();
-  void give_back(std::uint64_t bucket) noexcept;
+
+  std::optional<std::uint64_t> take() {
+    if (next.load(std::memory_order_relaxed) < buckets())
+      if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
+    std::scoped_lock guard(lock);
+    if (put_back_count == 0) return std::nullopt;
+    while (put_back[put_back_from] == 0) ++put_back_from;
+    put_back[put_back_from] = 0;
+    --put_back_count;
+    return put_back_from++;
+  }
+
+  void give_back(std::uint64_t bucket) noexcept {
+    std::scoped_lock guard(lock);
+    put_back[bucket] = 1;
+    put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
+  }
 };
-
-template <medium M>
-std::optional<std::uint64_t> drain<M>::take() {
-  if (next.load(std::memory_order_relaxed) < buckets())
-    if (std::uint64_t n = next.fetch_add(1, std::memory_order_relaxed); n < buckets()) return n;
-  std::scoped_lock guard(lock);
-  if (put_back_count == 0) return std::nullopt;
-  while (put_back[put_back_from] == 0) ++put_back_from;
-  put_back[put_back_from] = 0;
-  --put_back_count;
-  return put_back_from++;
-}
-
-template <medium M>
-void drain<M>::give_back(std::uint64_t bucket) noexcept {
-  std::scoped_lock guard(lock);
-  put_back[bucket] = 1;
-  put_back_from = ++put_back_count == 1 ? bucket : std::min(put_back_from, bucket);
-}
 
 struct level_view {
   std::byte* first;

@@ -60,8 +60,6 @@ struct lookup {
   bool found() const noexcept { return slot >= 0; }
 };
 
-enum class probed : std::uint8_t { hit, miss, damaged };
-
 /// A record, whose stripe is locked.
 struct located : resident {
   stripe_index stripe;

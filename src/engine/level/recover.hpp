@@ -32,32 +32,159 @@ inline constexpr setting_rule rules[] = {
 
 /// What an opening finds in the root, and mends. With `dropped`, what does not verify is dropped
 /// and told there.
-template <class Table>
-class recovery {
+template <medium M, class Kind>
+class table<M, Kind>::recovery {
  public:
-  recovery(Table& t, const std::string& path, std::vector<std::string>* dropped)
+  recovery(table& t, const std::string& path, std::vector<std::string>* dropped)
       : t_(t), m_(t.m_), path_(path), dropped_(dropped) {}
 
   /// `restored`: the heap knows of all cells.
-  error recover(bool restored);
+  error recover(bool restored) {
+    if (error e = read_words(restored); e.code != status::ok) return e;
+    if (!found_.empty()) t_.levels_.switch_to(growth(t_).plan(found_, drain_largest_, false));
+    if (error e = make_levels(); e.code != status::ok) return e;
+    if (!finish_updates() || !remove_copies()) return unsound();
+    if (t_.how_.dynamic && t_.levels_.now().count > 1 &&
+        balance(t_).favours_bottom(t_.levels_.now()))
+      t_.levels_.switch_to(growth(t_).plan(t_.levels_.present(), drain_largest_, true));
+    return {status::ok, {}};
+  }
 
  private:
-  error damaged(const std::string& what) const {
-    return {status::unusable, "cannot use " + path_ + " as a pool: " + what};
-  }
-  error unsound() const { return damaged(std::string(message(status::io_error))); }
-  error read_words(bool restored);
-  error read_word(unsigned log2, bool restored);
-  std::string fault_of(checked_place at, unsigned log2, bool restored);
-  error make_levels();
-  bool finish_updates();
-  bool finish_update(intent& d);
-  bool remove_copies();
-  bool remove_copies(bucket moving);
-  std::optional<bucket> bucket_at(std::uint64_t offset) const;
+  error damaged(const std::string& what) const { return cannot_use(path_, what); }
+  error unsound() const { return cannot_use(path_, status::io_error); }
 
-  Table& t_;
-  typename Table::medium_type& m_;
+  error read_words(bool restored) {
+    for (unsigned log2 = 0; log2 < level_sizes; ++log2)
+      if (error e = read_word(log2, restored); e.code != status::ok) return e;
+    if (!found_.empty()) return {status::ok, {}};
+    if (std::string gone = t_.lost_root(); !gone.empty() && dropped_ == nullptr)
+      return damaged(gone);
+    if (t_.p_.read_only()) return damaged("it has no levels");
+    if (dropped_ != nullptr)
+      dropped_->push_back("no levels are named, as in a new pool; all records are lost");
+    return {status::ok, {}};
+  }
+
+  error read_word(unsigned log2, bool restored) {
+    pm<std::uint64_t>& word = root_of(t_.p_).levels[log2];
+    const checked_place at{load(m_, word)};
+    if (at.none()) return {status::ok, {}};
+    std::string wrong = fault_of(at, log2, restored);
+    if (wrong.empty()) {
+      found_.push_back(t_.buckets_.view_of(at.offset(), log2));
+      drain_largest_ = (at.exponent() & draining) != 0;  // the last one's counts
+      return {status::ok, {}};
+    }
+    wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
+            std::to_string(t_.p_.offset_of(&word)) + " " + wrong;
+    if (dropped_ == nullptr) return damaged(wrong);
+    dropped_->push_back(wrong + "; its records are lost");
+    if (!t_.p_.may_change()) return unsound();
+    [[maybe_unused]] durable done =
+        publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
+    return {status::ok, {}};
+  }
+
+  /// The heap knows of the level's space then, if nothing is wrong.
+  std::string fault_of(checked_place at, unsigned log2, bool restored) {
+    const std::uint64_t bytes = t_.buckets_.shape.level_bytes(log2);
+    if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
+      return "is damaged (check bits)";
+    for (const level_view& l : found_)
+      if (l.offset == at.offset()) return "names space that is not its own";
+    if (const char* fault = fault_of_place(t_.p_, t_.heap_, at.offset(), bytes, restored))
+      return fault;
+    return found_.size() == max_levels ? "names one level too many" : "";
+  }
+
+  /// Those that a new pool lacks, or what a crash left of one.
+  error make_levels() {
+    if (t_.p_.read_only() || found_.size() >= 2) return {status::ok, {}};
+    const bool is_new = found_.empty();
+    const unsigned top =
+        is_new ? t_.how_.first_log2 : std::min(found_.back().log2 + 1, level_sizes - 1);
+    const new_level made[] = {{top - 1, {}}, {top, is_new ? bucket_state{} : new_bucket}};
+    const status added = growth(t_).add(std::span(made).subspan(is_new ? 0 : 1));
+    if (added != status::ok) return table::not_created(path_, added, "levels");
+    return {status::ok, {}};
+  }
+
+  /// Logged ones.
+  bool finish_updates() {
+    for (intent& d : t_.intents_.all())
+      if (!finish_update(d)) return false;
+    return true;
+  }
+
+  bool finish_update(intent& d) {
+    const std::uint64_t at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
+                        value = load(m_, d.logged_value);
+    if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 ||
+        t_.p_.read_only())
+      return true;
+    const std::optional<bucket> b = bucket_at(at);
+    if (!b) return true;
+    if (!t_.p_.may_change()) return false;
+    const std::uint64_t first = t_.p_.offset_of(b->state) + t_.buckets_.shape.header_bytes;
+    const auto n = static_cast<int>((at - first) / sizeof(slot));
+    const bool there = at >= first && (t_.buckets_.state_of(*b).tokens() >> n & 1) != 0 &&
+                       load(m_, t_.buckets_.slot_of(*b, n).key) == key;
+    if (there) {
+      [[maybe_unused]] durable replaced =
+          publish(m_, t_.buckets_.slot_of(*b, n).value, value,
+                  after_nothing("the value is one word"), "level.log.undo");
+    }
+    [[maybe_unused]] durable done =
+        publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
+    return true;
+  }
+
+  /// What a movement left twice. A pool that is only read is left as it is.
+  bool remove_copies() {
+    for (intent& d : t_.intents_.all())
+      if (const std::optional<bucket> moving = bucket_at(load(m_, d.moving)))
+        if (!remove_copies(*moving)) return false;
+    return true;
+  }
+
+  /// Those in this bucket: the others stay.
+  bool remove_copies(bucket moving) {
+    const auto& v = t_.levels_.now();
+    bool refused = false;
+    t_.buckets_.for_each_resident(moving, [&](const resident& r) {
+      const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
+      if (copies_of(t_.buckets_, v, s, r) < 2) return;
+      if (M::planted("level-a-record-stays-twice")) return;
+      if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
+      if (t_.p_.read_only()) {
+        ++t_.doubled_;
+        return;
+      }
+      if (refused |= !t_.p_.may_change(); refused) return;
+      for (std::uint64_t place : s.place) t_.stripes_.settle_inherited(v, v.stripe_of(place));
+      const bucket_state state = t_.buckets_.state_of(r.where);
+      [[maybe_unused]] durable once =
+          publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
+                  // COMMIT: it has moved
+                  after_nothing("its copy is durable"), "level.moving.once");
+    });
+    return !refused;
+  }
+
+  std::optional<bucket> bucket_at(std::uint64_t offset) const {
+    const auto& v = t_.levels_.now();
+    const unsigned bytes_log2 = t_.buckets_.shape.bytes_log2;
+    for (unsigned level = 0; level < v.count; ++level) {
+      const level_view& l = v.at[level];
+      if (offset >= l.offset && offset - l.offset < l.buckets() << bytes_log2)
+        return t_.buckets_.at(l, (offset - l.offset) >> bytes_log2);
+    }
+    return std::nullopt;
+  }
+
+  table& t_;
+  M& m_;
   const std::string& path_;
   std::vector<std::string>* dropped_;
   std::vector<level_view> found_;
@@ -94,25 +221,14 @@ table<M, Kind>::table(pool<M>& p)
       intents_(p),
       prepared_(heap_, buckets_.shape) {}
 
-template <medium M, class Kind>
-table<M, Kind>::~table() {
-  background_.stop();
-}
-
 // ----------------------------------------------------------------------------------------- opening
 
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  const setting_words& settings = p_.block().settings;
-  auto within = [&](std::size_t index, std::uint64_t least, std::uint64_t most) {
-    return settings[index] >= least && settings[index] <= most;
-  };
-  if (!within(setting::slots, 1, max_slots) || !within(setting::first_log2, 2, level_sizes - 1) ||
+  if (!settings_are_within(p_.block(), {{setting::slots, 1, max_slots},
+                                        {setting::first_log2, 2, level_sizes - 1}}) ||
       p_.block().engine_bytes != sizeof(root))
-    return {status::unusable,
-            "cannot use " + path +
-                " as a pool: its superblock holds settings that the engine level does not allow"};
-
+    return refuse_settings(engine_kind::level, path);
   const bool clean = p_.root().state == pool_state::clean;
   stripes_.open(
       p_.readers().template zeroes<stripe_state>(level::stripes<M>::most, p_.block().uuid),
@@ -123,9 +239,7 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   bool restored = frame::begin_open(dropped);
   if (error e = recovery(*this, path, dropped).recover(restored); e.code != status::ok) return e;
   if (dropped != nullptr) {
-    if (!p_.may_change())
-      return {status::io_error,
-              "cannot salvage " + path + ": " + std::string(message(status::io_error))};
+    if (!p_.may_change()) return cannot_salvage(path, status::io_error);
     salvager(*this, *dropped).salvage();
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
@@ -134,162 +248,8 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   std::uint64_t bytes = 0;
   for (const level_view& l : levels_.present()) bytes += buckets_.shape.level_bytes(l.log2);
   frame::finish_open(Kind::in_slot || restored, level::stripes<M>::most, bytes);
-  if (!p_.read_only()) drainer<table>(*this).start_helper();
+  if (!p_.read_only()) drainer(*this).start_helper();
   return {status::ok, {}};
-}
-
-// ----------------------------------------------------------------------------- levels and intents
-
-template <class Table>
-error recovery<Table>::recover(bool restored) {
-  if (error e = read_words(restored); e.code != status::ok) return e;
-  if (!found_.empty()) t_.levels_.switch_to(growth(t_).plan(found_, drain_largest_, false));
-  if (error e = make_levels(); e.code != status::ok) return e;
-  if (!finish_updates() || !remove_copies()) return unsound();
-  if (t_.how_.dynamic && t_.levels_.now().count > 1 && balance(t_).favours_bottom(t_.levels_.now()))
-    t_.levels_.switch_to(growth(t_).plan(t_.levels_.present(), drain_largest_, true));
-  return {status::ok, {}};
-}
-
-template <class Table>
-error recovery<Table>::read_words(bool restored) {
-  for (unsigned log2 = 0; log2 < level_sizes; ++log2)
-    if (error e = read_word(log2, restored); e.code != status::ok) return e;
-  if (!found_.empty()) return {status::ok, {}};
-  if (std::string gone = t_.lost_root(); !gone.empty() && dropped_ == nullptr) return damaged(gone);
-  if (t_.p_.read_only()) return damaged("it has no levels");
-  if (dropped_ != nullptr)
-    dropped_->push_back("no levels are named, as in a new pool; all records are lost");
-  return {status::ok, {}};
-}
-
-template <class Table>
-error recovery<Table>::read_word(unsigned log2, bool restored) {
-  pm<std::uint64_t>& word = root_of(t_.p_).levels[log2];
-  const checked_place at{load(m_, word)};
-  if (at.none()) return {status::ok, {}};
-  std::string wrong = fault_of(at, log2, restored);
-  if (wrong.empty()) {
-    found_.push_back(t_.buckets_.view_of(at.offset(), log2));
-    drain_largest_ = (at.exponent() & draining) != 0;  // the last one's counts
-    return {status::ok, {}};
-  }
-  wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
-          std::to_string(t_.p_.offset_of(&word)) + " " + wrong;
-  if (dropped_ == nullptr) return damaged(wrong);
-  dropped_->push_back(wrong + "; its records are lost");
-  if (!t_.p_.may_change()) return unsound();
-  [[maybe_unused]] durable done =
-      publish(m_, word, 0, after_nothing("the level is given up"), "level.salvage.drop-level");
-  return {status::ok, {}};
-}
-
-/// The heap knows of the level's space then, if nothing is wrong.
-template <class Table>
-std::string recovery<Table>::fault_of(checked_place at, unsigned log2, bool restored) {
-  const std::uint64_t bytes = t_.buckets_.shape.level_bytes(log2);
-  if (!at.sound() || log2 == 0 || (at.exponent() & (draining - 1)) != log2)
-    return "is damaged (check bits)";
-  if (at.offset() < t_.p_.block().heap_offset || bytes > t_.p_.end() ||
-      at.offset() > t_.p_.end() - bytes)
-    return "points outside the pool";
-  if (std::any_of(found_.begin(), found_.end(),
-                  [&](const level_view& l) { return l.offset == at.offset(); }) ||
-      !(restored ? t_.heap_.holds(at.offset(), bytes) : t_.heap_.adopt(at.offset(), bytes)))
-    return "names space that is not its own";
-  return found_.size() == max_levels ? "names one level too many" : "";
-}
-
-/// Those that a new pool lacks, or what a crash left of one.
-template <class Table>
-error recovery<Table>::make_levels() {
-  if (t_.p_.read_only() || found_.size() >= 2) return {status::ok, {}};
-  const bool is_new = found_.empty();
-  const unsigned top =
-      is_new ? t_.how_.first_log2 : std::min(found_.back().log2 + 1, level_sizes - 1);
-  const new_level made[] = {{top - 1, {}}, {top, is_new ? bucket_state{} : new_bucket}};
-  const status added = growth(t_).add(std::span(made).subspan(is_new ? 0 : 1));
-  if (added != status::ok) return Table::not_created(path_, added, "levels");
-  return {status::ok, {}};
-}
-
-template <class Table>
-std::optional<bucket> recovery<Table>::bucket_at(std::uint64_t offset) const {
-  const auto& v = t_.levels_.now();
-  const unsigned bytes_log2 = t_.buckets_.shape.bytes_log2;
-  for (unsigned level = 0; level < v.count; ++level) {
-    const level_view& l = v.at[level];
-    if (offset >= l.offset && offset - l.offset < l.buckets() << bytes_log2)
-      return t_.buckets_.at(l, (offset - l.offset) >> bytes_log2);
-  }
-  return std::nullopt;
-}
-
-/// Logged ones.
-template <class Table>
-bool recovery<Table>::finish_updates() {
-  for (intent& d : t_.intents_.all())
-    if (!finish_update(d)) return false;
-  return true;
-}
-
-template <class Table>
-bool recovery<Table>::finish_update(intent& d) {
-  const std::uint64_t at = load(m_, d.logged_slot), key = load(m_, d.logged_key),
-                      value = load(m_, d.logged_value);
-  if (load(m_, d.logged_check) != log_check(at, key, value) || at % sizeof(slot) != 0 ||
-      t_.p_.read_only())
-    return true;
-  const std::optional<bucket> b = bucket_at(at);
-  if (!b) return true;
-  if (!t_.p_.may_change()) return false;
-  const std::uint64_t first = t_.p_.offset_of(b->state) + t_.buckets_.shape.header_bytes;
-  const auto n = static_cast<int>((at - first) / sizeof(slot));
-  const bool there = at >= first && (t_.buckets_.state_of(*b).tokens() >> n & 1) != 0 &&
-                     load(m_, t_.buckets_.slot_of(*b, n).key) == key;
-  if (there) {
-    [[maybe_unused]] durable replaced =
-        publish(m_, t_.buckets_.slot_of(*b, n).value, value, after_nothing("the value is one word"),
-                "level.log.undo");
-  }
-  [[maybe_unused]] durable done =
-      publish(m_, d.logged_check, 0, after_nothing("the value is durable"), "level.log.undone");
-  return true;
-}
-
-/// What a movement left twice. A pool that is only read is left as it is.
-template <class Table>
-bool recovery<Table>::remove_copies() {
-  for (intent& d : t_.intents_.all())
-    if (const std::optional<bucket> moving = bucket_at(load(m_, d.moving)))
-      if (!remove_copies(*moving)) return false;
-  return true;
-}
-
-/// Those in this bucket: the others stay.
-template <class Table>
-bool recovery<Table>::remove_copies(bucket moving) {
-  using M = typename Table::medium_type;
-  const auto& v = t_.levels_.now();
-  bool refused = false;
-  t_.buckets_.for_each_resident(moving, [&](const resident& r) {
-    const candidates s = t_.second_maps_.candidates_of(r.hash, r.key_word);
-    if (copies_of(t_.buckets_, v, s, r) < 2) return;
-    if (M::planted("level-a-record-stays-twice")) return;
-    if (M::planted("level-only-the-first-item-is-looked-at") && r.slot != 0) return;
-    if (t_.p_.read_only()) {
-      ++t_.doubled_;
-      return;
-    }
-    if (refused |= !t_.p_.may_change(); refused) return;
-    for (std::uint64_t place : s.place) t_.stripes_.settle_inherited(v, v.stripe_of(place));
-    const bucket_state state = t_.buckets_.state_of(r.where);
-    [[maybe_unused]] durable once =
-        publish(m_, *r.where.state, state.with_tokens(state.tokens() & ~(1u << r.slot)).word,
-                // COMMIT: it has moved
-                after_nothing("its copy is durable"), "level.moving.once");
-  });
-  return !refused;
 }
 
 // ---------------------------------------------------------------------------------------- counting
@@ -324,12 +284,6 @@ void table<M, Kind>::count_stripe(const levels_view& v, stripe_index stripe) {
 }
 
 // ------------------------------------------------------------------------------------------- sizes
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::size() {
-  await_count();
-  return levels_.records(records_at_open_ - doubled_);
-}
 
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::slots() {

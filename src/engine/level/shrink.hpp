@@ -14,60 +14,82 @@
 
 namespace durahash::level {
 
-template <class Table>
-class shrinking {
+template <medium M, class Kind>
+class table<M, Kind>::shrinking {
  public:
-  explicit shrinking(Table& t) noexcept : t_(t), m_(t.m_) {}
+  explicit shrinking(table& t) noexcept : t_(t), m_(t.m_) {}
 
   // under the levels' lock
-  status begin();
-  status call_off();
-  void move_down(unsigned log2);
+  /// Those who write go on with it.
+  status begin() {
+    const levels_view& v = t_.levels_.now();
+    if (v.count != 2 || v.at[0].log2 < 3 || !v.under_previous(1)) return status::ok;
+    t_.prepared_.drop();
+    const new_level below{v.at[0].log2 - 2, {}};
+    if (status added = growth(t_).add({&below, 1}, true); added != status::ok) return added;
+    mark(v.at[0], draining);
+    t_.levels_.shrinks.fetch_add(1, std::memory_order_relaxed);
+    return status::ok;
+  }
+
+  /// While the top is drained.
+  status call_off() {
+    const level_view& top = t_.levels_.now().at[0];
+    levels_view& both = growth(t_).plan(t_.levels_.present(), false, false);
+    if (!t_.p_.may_change()) return status::io_error;
+    mark(top, 0);
+    t_.levels_.switch_to(both);
+    return status::ok;
+  }
+
+  /// Writes the level anew if there is room in front of it. Writers wait.
+  void move_down(unsigned log2) {
+    const levels_view& v = t_.levels_.now();
+    const unsigned index = v.index_of(log2);
+    const std::uint64_t bytes = t_.buckets_.shape.level_bytes(log2);
+    if (index == v.count || v.count > 2 || !t_.heap_.has_room_before(v.at[index].offset, bytes))
+      return;
+    auto place = allocate_loose(t_.heap_, bytes);
+    if (!place) return;
+    const level_view old = v.at[index];
+    std::vector<level_view> now = t_.levels_.present();
+    now[index] = t_.buckets_.view_of(place->offset(), log2);
+    levels_view& planned = growth(t_).plan(std::move(now), false, v.bottom_first);
+    t_.stripes_.lock_all(v);
+    if (!t_.p_.may_change()) return t_.stripes_.unlock_all(v);
+    for (stripe_index s = 0; s < v.stripes(); ++s) t_.stripes_.settle_inherited(v, s);
+    copy(old, planned.at[index]);
+    durable written = persist(m_, extent{planned.at[index].first, bytes}, "level.compact.level");
+    [[maybe_unused]] durable done =
+        // COMMIT: it has moved
+        publish(m_, root_of(t_.p_).levels[log2], checked_place::of(place->keep(), log2).word,
+                after(std::move(written)), "level.compact.commit");
+    t_.levels_.switch_to(planned);
+    t_.stripes_.unlock_all(v);
+    growth(t_).give_back(old);
+  }
 
  private:
-  using levels_view = typename Table::levels_view;
+  /// Which level is drained when a crash comes. Not flushed: without the mark what has moved down
+  /// moves up again.
+  void mark(const level_view& top, unsigned mark) {
+    store(m_, root_of(t_.p_).levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
+  }
 
-  void mark(const level_view& top, unsigned mark);
-  void copy(const level_view& from, const level_view& to);
+  void copy(const level_view& from, const level_view& to) {
+    auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
+    // readers may have been there before
+    for (std::uint64_t n = 0; n < t_.buckets_.shape.level_bytes(from.log2) / 8; ++n)
+      store(m_, words(to.first)[n], load(m_, words(from.first)[n]));
+  }
 
-  Table& t_;
-  typename Table::medium_type& m_;
+  table& t_;
+  M& m_;
 };
-
-/// Those who write go on with it.
-template <class Table>
-status shrinking<Table>::begin() {
-  const levels_view& v = t_.levels_.now();
-  if (v.count != 2 || v.at[0].log2 < 3 || !v.under_previous(1)) return status::ok;
-  t_.prepared_.drop();
-  const new_level below{v.at[0].log2 - 2, {}};
-  if (status added = growth(t_).add({&below, 1}, true); added != status::ok) return added;
-  mark(v.at[0], draining);
-  t_.levels_.shrinks.fetch_add(1, std::memory_order_relaxed);
-  return status::ok;
-}
-
-/// While the top is drained.
-template <class Table>
-status shrinking<Table>::call_off() {
-  const level_view& top = t_.levels_.now().at[0];
-  levels_view& both = growth(t_).plan(t_.levels_.present(), false, false);
-  if (!t_.p_.may_change()) return status::io_error;
-  mark(top, 0);
-  t_.levels_.switch_to(both);
-  return status::ok;
-}
-
-/// Which level is drained when a crash comes. Not flushed: without the mark what has moved down
-/// moves up again.
-template <class Table>
-void shrinking<Table>::mark(const level_view& top, unsigned mark) {
-  store(m_, root_of(t_.p_).levels[top.log2], checked_place::of(top.offset, top.log2 | mark).word);
-}
 
 template <medium M, class Kind>
 status table<M, Kind>::shrink_to_fit() {
-  if (status drained = drainer<table>(*this).all(); drained != status::ok) return drained;
+  if (status drained = drainer(*this).all(); drained != status::ok) return drained;
   prepared_.await();
   {
     std::scoped_lock lock(levels_.changing());
@@ -80,57 +102,19 @@ status table<M, Kind>::shrink_to_fit() {
     unsigned before = levels_.now().at[0].log2;
     {
       std::scoped_lock lock(levels_.changing());
-      if (status begun = shrinking<table>(*this).begin(); begun != status::ok) return begun;
+      if (status begun = shrinking(*this).begin(); begun != status::ok) return begun;
     }
-    if (status drained = drainer<table>(*this).all(); drained != status::ok) return drained;
+    if (status drained = drainer(*this).all(); drained != status::ok) return drained;
     if (levels_.now().at[0].log2 >= before) break;
   }
   return status::ok;
-}
-
-// -------------------------------------------------------------------------------------- compaction
-
-/// Writes the level anew if there is room in front of it. Writers wait.
-template <class Table>
-void shrinking<Table>::move_down(unsigned log2) {
-  const levels_view& v = t_.levels_.now();
-  const unsigned index = v.index_of(log2);
-  const std::uint64_t bytes = t_.buckets_.shape.level_bytes(log2);
-  if (index == v.count || v.count > 2 || !t_.heap_.has_room_before(v.at[index].offset, bytes))
-    return;
-  auto place = allocate_loose(t_.heap_, bytes);
-  if (!place) return;
-  const level_view old = v.at[index];
-  std::vector<level_view> now = t_.levels_.present();
-  now[index] = t_.buckets_.view_of(place->offset(), log2);
-  levels_view& planned = growth(t_).plan(std::move(now), false, v.bottom_first);
-  t_.stripes_.lock_all(v);
-  if (!t_.p_.may_change()) return t_.stripes_.unlock_all(v);
-  for (stripe_index s = 0; s < v.stripes(); ++s) t_.stripes_.settle_inherited(v, s);
-  copy(old, planned.at[index]);
-  durable written = persist(m_, extent{planned.at[index].first, bytes}, "level.compact.level");
-  [[maybe_unused]] durable done =
-      // COMMIT: it has moved
-      publish(m_, root_of(t_.p_).levels[log2], checked_place::of(place->keep(), log2).word,
-              after(std::move(written)), "level.compact.commit");
-  t_.levels_.switch_to(planned);
-  t_.stripes_.unlock_all(v);
-  growth(t_).give_back(old);
-}
-
-template <class Table>
-void shrinking<Table>::copy(const level_view& from, const level_view& to) {
-  auto words = [](std::byte* first) { return reinterpret_cast<pm<std::uint64_t>*>(first); };
-  // readers may have been there before
-  for (std::uint64_t n = 0; n < t_.buckets_.shape.level_bytes(from.log2) / 8; ++n)
-    store(m_, words(to.first)[n], load(m_, words(from.first)[n]));
 }
 
 template <medium M, class Kind>
 status table<M, Kind>::move_arrays_down() {
   for (unsigned log2 = 1; log2 < level_sizes; ++log2) {
     std::scoped_lock lock(levels_.changing());
-    shrinking<table>(*this).move_down(log2);
+    shrinking(*this).move_down(log2);
   }
   return status::ok;
 }

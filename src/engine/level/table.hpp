@@ -45,33 +45,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using frame = engine_frame<M, Kind, table<M, Kind>>;
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
-  template <class, class>
-  friend class answering;
-  template <class>
-  friend class balance;
-  template <class>
-  friend class checker;
-  template <class>
-  friend class describer;
-  template <class>
-  friend class drainer;
-  template <class>
-  friend class growth;
-  template <class>
-  friend class movement;
-  template <class>
-  friend class recovery;
-  template <class>
-  friend class salvager;
-  template <class>
-  friend class shrinking;
-  template <class>
-  friend class staging;
-  template <class>
-  friend class stretch_reader;
 
  public:
-  using medium_type = M;
   using kind = Kind;
   using key_type = typename Kind::key_type;
   using value_type = typename Kind::value_type;
@@ -83,7 +58,7 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   /// On a pool that `plan` was made for. Reads the levels' words; `open` says what is wrong with
   /// them.
   explicit table(pool<M>& p);
-  ~table();
+  ~table() { background_.stop(); }
   /// With `dropped`, what does not verify is dropped and told there; without, it refuses the open
   /// or is left to check().
   error open(const std::string& path, std::vector<std::string>* dropped = nullptr);
@@ -93,7 +68,10 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status get(key_type key, Read read);
 
   // recover.hpp
-  std::uint64_t size();  // waits for the recount after a crash
+  std::uint64_t size() {
+    await_count();
+    return levels_.records(records_at_open_ - doubled_);
+  }
   std::uint64_t slots();
   void lock_all();  // keeps writers out
   void unlock_all();
@@ -102,9 +80,25 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void describe(table_stats& stats);
 
   // describe.hpp
-  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+  /// The buckets that a search looks at.
+  void each_candidate(key_type key, part_visitor& v) { describer(*this, v).each_candidate(key); }
 
  private:
+  // made for a call
+  class balance;
+  class checker;
+  class describer;
+  class drainer;
+  class growth;
+  class movement;
+  class recovery;
+  class salvager;
+  class shrinking;
+  class staging;
+  class stretch_reader;
+  template <class Read>
+  class answering;
+
   using frame::background_, frame::reading, frame::await_count, frame::count_once;
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_;
   using read_guard = typename frame::read_guard;
@@ -126,7 +120,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   status search_long(key_type key, any_reader<value_type> read);
 
   // iteration.hpp
-  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found);
+  std::optional<std::uint64_t> read_stretch(std::uint64_t position, stretch& found) {
+    return stretch_reader(*this, found).read(position);
+  }
 
   // write.hpp
   target_type target_of(key_type key) const noexcept;
@@ -150,8 +146,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage(unit_type& l, const candidates& s, key_type key, Decide& decide, change& c,
                status& answer, flushed& started);
   ordered payload_order(const change& c) const;
-  flushed flush_payload(const change& c) const;
-  durable fence_payloads(flushed started);
+  [[gnu::always_inline]] flushed flush_payload(const change& c) const {
+    return buckets_.flush_item(c.lines);
+  }
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "level.write.payload");
+  }
   [[gnu::always_inline]] void begin(const change& c) noexcept { stripes_.begin(c.stripe); }
   flushed publish_change(const change& c, ordered payload);
   durable fence_words(flushed started) { return fence(m_, std::move(started), "level.write.done"); }
@@ -160,7 +160,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
   bool ends_before(const group& g, const target_type& t) const;
-  static unit_type& unit_in(group& g, std::size_t n, const candidates&) noexcept;
+  static unit_type& unit_in(group& g, std::size_t n, const candidates&) noexcept {
+    return g.keys[n];
+  }
   void finish_group(group& g, std::size_t taken);
 
   // grow.hpp, shrink.hpp
@@ -177,10 +179,12 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void count_stripe(const levels_view& v, stripe_index stripe);
 
   // check.hpp
-  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);
+  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes) {
+    return checker(*this, violated, reached_bytes).check();
+  }
 
   // describe.hpp
-  void each_part_of_table(part_visitor& v);
+  void each_part_of_table(part_visitor& v) { describer(*this, v).each_part(); }
 
   buckets<M, Kind> buckets_;
   const choices how_;

@@ -86,7 +86,7 @@ template <medium M, class Kind>
 template <medium M, class Kind>
 bool table<M, Kind>::make_way(const unit_type& l, const candidates& s) {
   const levels_view& v = *l.levels;
-  return movement<table>(*this, v).make_way(l, s) || &v != &levels_.now();
+  return movement(*this, v).make_way(l, s) || &v != &levels_.now();
 }
 
 /// Nothing is locked.
@@ -101,8 +101,8 @@ template <medium M, class Kind>
 /// What a write does for the table as a whole.
 template <medium M, class Kind>
 [[gnu::noinline]] status table<M, Kind>::look_behind(bool at_the_table, status answer) {
-  if (at_the_table) if_memory_allows([this] { balance<table>(*this).look_around(); });
-  if (levels_.now().draining != nullptr) drainer<table>(*this).some(1);
+  if (at_the_table) if_memory_allows([this] { balance(*this).look_around(); });
+  if (levels_.now().draining != nullptr) drainer(*this).some(1);
   return answer;
 }
 
@@ -202,7 +202,7 @@ auto table<M, Kind>::stage(unit_type& l, const candidates& s, key_type key, Deci
                            change& c, status& answer, flushed& started) -> staged {
   using act = typename decision<value_type>::what;
   l.levels = &levels_.now();
-  staging<table> steps(*this, l, s, c, answer, started);
+  staging steps(*this, l, s, c, answer, started);
   const lookup at = steps.walk(key);
   std::optional<value_type> present;
   if (at.found() &&
@@ -217,16 +217,6 @@ auto table<M, Kind>::stage(unit_type& l, const candidates& s, key_type key, Deci
 }
 
 // ------------------------------------------------------------------------------------- the commit
-
-template <medium M, class Kind>
-[[gnu::always_inline]] inline flushed table<M, Kind>::flush_payload(const change& c) const {
-  return buckets_.flush_item(c.lines);
-}
-
-template <medium M, class Kind>
-inline durable table<M, Kind>::fence_payloads(flushed started) {
-  return fence(m_, std::move(started), "level.write.payload");
-}
 
 /// Why a payload that was not flushed needs no fence of its own.
 template <medium M, class Kind>
@@ -319,17 +309,11 @@ template <medium M, class Kind>
 }
 
 template <medium M, class Kind>
-inline auto table<M, Kind>::unit_in(group& g, std::size_t n, const candidates&) noexcept
-    -> unit_type& {
-  return g.keys[n];
-}
-
-template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::finish_group(group& g, std::size_t taken) {
   bool wants_look = false;
   for (const change& c : g.all()) wants_look |= c.wants_look;
-  if (wants_look) if_memory_allows([&] { balance<table>(*this).look_around(); });
-  drainer<table>(*this).some(taken);
+  if (wants_look) if_memory_allows([&] { balance(*this).look_around(); });
+  drainer(*this).some(taken);
 }
 
 }  // namespace durahash::level
