@@ -6,11 +6,11 @@
 #include "store/persist_instances.hpp"
 
 /// `how` is `template` or `extern template`. Of one kind of records on the media of users.
-#define DURAHASH_GPHASH_PARTS(how, kind)                                                         \
-  how class durahash::gphash::growth<durahash::gphash::table<durahash::process_medium, kind>>;   \
-  how class durahash::gphash::growth<durahash::gphash::table<durahash::pmem_medium, kind>>;      \
-  how class durahash::gphash::counting<durahash::gphash::table<durahash::process_medium, kind>>; \
-  how class durahash::gphash::counting<durahash::gphash::table<durahash::pmem_medium, kind>>
+#define DURAHASH_GPHASH_PARTS(how, kind)                                       \
+  how class durahash::gphash::table<durahash::process_medium, kind>::growth;   \
+  how class durahash::gphash::table<durahash::pmem_medium, kind>::growth;      \
+  how class durahash::gphash::table<durahash::process_medium, kind>::counting; \
+  how class durahash::gphash::table<durahash::pmem_medium, kind>::counting
 
 DURAHASH_GPHASH_PARTS(extern template, durahash::word_records);
 DURAHASH_GPHASH_PARTS(extern template, durahash::byte_records);

@@ -97,20 +97,20 @@ class table<M, Kind>::measurement {
   }
 
   void tell(table_stats& stats) const {
-    add_figures(stats, {
-        {"segments", count_},
-        {"global_depth", segments_.directory().exponent()},
-        {"deepest_segment", deepest_},
-        {"removed_slots", removed_},
-        {"stale_slots", stale_},
-        {"positive_probe_mean", mean_of(hit_lines_, hits_)},
-        {"negative_probe_mean", mean_of(reach_sum_, count_ * segments_.shape().buckets())},
-        {"negative_probe_max", reach_most_},
-        {"splits", t_.splits_.load()},
-        {"rewrites", t_.rewrites_.load()},
-        {"merges", t_.merges_.load()},
-        {"doublings", t_.directory_.doublings()},
-        {"halvings", t_.directory_.halvings()}});
+    add_figures(stats,
+                {{"segments", count_},
+                 {"global_depth", segments_.directory().exponent()},
+                 {"deepest_segment", deepest_},
+                 {"removed_slots", removed_},
+                 {"stale_slots", stale_},
+                 {"positive_probe_mean", mean_of(hit_lines_, hits_)},
+                 {"negative_probe_mean", mean_of(reach_sum_, count_ * segments_.shape().buckets())},
+                 {"negative_probe_max", reach_most_},
+                 {"splits", t_.splits_.load()},
+                 {"rewrites", t_.rewrites_.load()},
+                 {"merges", t_.merges_.load()},
+                 {"doublings", t_.directory_.doublings()},
+                 {"halvings", t_.directory_.halvings()}});
   }
 
  private:

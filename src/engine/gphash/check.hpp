@@ -1,17 +1,20 @@
 // GPHash: verifies every invariant over every byte that is reachable, and tells figures.
 #pragma once
 
+#include "engine/frame/reached.hpp"
 #include "engine/gphash/table.hpp"
 
 namespace durahash::gphash {
 
-template <class Table>
-class checker {
-  using M = typename Table::medium_type;
-  using Kind = typename Table::kind;
-
+template <medium M, class Kind>
+class table<M, Kind>::checker {
  public:
-  checker(Table& t, violations& violated) : t_(t), m_(t.m_), b_(t.buckets_), violated_(violated) {}
+  checker(table& t, violations& violated, std::uint64_t& reached_bytes)
+      : t_(t),
+        m_(t.m_),
+        b_(t.buckets_),
+        violated_(violated),
+        reached_(t.p_, t.heap_, violated, reached_bytes) {}
 
   /// Returns the records.
   std::uint64_t check() {
@@ -19,18 +22,18 @@ class checker {
     geometry g = t_.cells_.named();
     if (!g.sound() || g.bottom() + v.count - 1 != v.at[0].log2)
       violated_("the root does not name the levels in use");
-    if (t_.coming_.is_begun()) reaches(t_.cells_.bytes_of(t_.coming_.level().log2));
+    if (t_.coming_.is_begun()) reach(t_.coming_.level());
     std::uint64_t records = check_escapes();
     for (const level_view& l : v.all()) check_level(l);
-    std::sort(seen_.begin(), seen_.end(), live_record::before);
-    for (std::size_t i = 0; i < seen_.size(); ++i)
-      if (seen_before<Kind>(m_, t_.p_, seen_, i)) violated_("a key lives in two slots");
+    reached_.each_is_there_once(seen_, "");
     return records + seen_.size();
   }
-  std::uint64_t reached_bytes() const noexcept { return reached_bytes_; }
 
  private:
-  void reaches(std::uint64_t bytes) { reached_bytes_ += cell_bytes_for(bytes); }
+  void reach(const level_view& l) {
+    reached_.add(l.offset, t_.cells_.bytes_of(l.log2),
+                 [&] { return "the level at offset " + std::to_string(l.offset); });
+  }
 
   /// Returns the records in the escape slots.
   std::uint64_t check_escapes() {
@@ -47,10 +50,7 @@ class checker {
 
   /// G1, and that the root names the level.
   void check_level(const level_view& l) {
-    std::uint64_t bytes = t_.cells_.bytes_of(l.log2);
-    reaches(bytes);
-    if (!t_.heap_.holds(l.offset, bytes))
-      violated_("the level at offset " + std::to_string(l.offset) + " is not allocated");
+    reach(l);
     if (load(m_, t_.cells_.word_of(l)) != checked_place::of(l.offset, l.log2).word)
       violated_("the root does not name the level of 2^" + std::to_string(l.log2) +
                 " buckets in use");
@@ -65,38 +65,25 @@ class checker {
     for (unsigned i = 0; i < b_.form().slots && !t_.p_.read_only(); ++i)
       if (std::uint64_t state = load(m_, *b_.slot_at(b_.at(l, index), i).state);
           state != empty_state && state < first_fingerprint)
-        violated_(where(l, index) + ": a slot is neither empty nor a record's");
+        violated_(name_of_bucket(l, index) + ": a slot is neither empty nor a record's");
   }
 
   void check_record(const level_view& l, std::uint64_t index, const resident<Kind>& r) {
     seen_.push_back(r);
-    if (!b_.belongs(l, index, r.hash)) violated_(where(l, index) + ": a record out of place");
+    if (!b_.belongs(l, index, r.hash))
+      violated_(name_of_bucket(l, index) + ": a record out of place");
     if (std::string fault = b_.fault_of(r); !fault.empty())
-      violated_(where(l, index) + ": " + fault);
-    if constexpr (!Kind::in_slot) {
-      auto record = record_at(m_, t_.p_, r.value_word);
-      if (record && !t_.heap_.holds(r.value_word, record->bytes()))
-        violated_(where(l, index) + ": the record at offset " + std::to_string(r.value_word) +
-                  " is not allocated");
-      if (record) reaches(record->bytes());
-    }
+      violated_(name_of_bucket(l, index) + ": " + fault);
+    reached_.add_record(r, [&] { return name_of_bucket(l, index); });
   }
 
-  Table& t_;
+  table& t_;
   M& m_;
-  const decltype(Table::buckets_)& b_;
+  const decltype(table::buckets_)& b_;
   violations& violated_;
-  std::uint64_t reached_bytes_ = 0;
+  reached_parts<M, Kind> reached_;
   std::vector<record_of<Kind>> seen_;  // in the levels
 };
-
-template <medium M, class Kind>
-std::uint64_t table<M, Kind>::check_units(violations& violated, std::uint64_t& reached_bytes) {
-  checker<table> c(*this, violated);
-  const std::uint64_t records = c.check();
-  reached_bytes += c.reached_bytes();
-  return records;
-}
 
 // ----------------------------------------------------------------------------------------- figures
 
@@ -123,15 +110,12 @@ void table<M, Kind>::describe(table_stats& stats) {
       for (std::uint64_t each = n; each < std::min(n + at_once, l.buckets()); ++each)
         add(buckets_.at(l, each), &l == v.at);
     }
-  auto mean = [&](std::uint64_t sum) {
-    return records == 0 ? 0 : static_cast<double>(sum) / static_cast<double>(records);
-  };
   add_figures(stats, {{"levels", shape().levels},
                       {"hashes", shape().hashes},
                       {"slots_per_bucket", shape().slots},
                       {"top_log2", v.at[0].log2},
-                      {"in_top", mean(in_top)},
-                      {"positive_probe_mean", mean(hit_buckets)},
+                      {"in_top", mean_of(in_top, records)},
+                      {"positive_probe_mean", mean_of(hit_buckets, records)},
                       {"resizes", resizes_.load()},
                       {"rehashed", rehashed_.load()},
                       {"lost_claims", claims_.lost()}});
@@ -141,9 +125,7 @@ void table<M, Kind>::describe(table_stats& stats) {
   add_figures(stats, {{"cache_copies", cache.copies},
                       {"cache_looks", cache.looks},
                       {"cache_loads", cache.loads},
-                      {"cache_hit_rate", cache.looks == 0 ? 0
-                                                          : static_cast<double>(cache.hits) /
-                                                                static_cast<double>(cache.looks)}});
+                      {"cache_hit_rate", mean_of(cache.hits, cache.looks)}});
 }
 
 }  // namespace durahash::gphash

@@ -56,8 +56,30 @@ class claims {
     }
     return true;
   }
-  bool claim(const levels_view& v, const candidates& s, lookup<Kind>& at);
-  slot room_for(const levels_view& v, const warp_view& w, const candidates& s);
+
+  /// Makes the room that was found the caller's, or other room of the key's. Returns false when
+  /// there is none.
+  bool claim(const levels_view& v, const candidates& s, lookup<Kind>& at) {
+    // ends: each further round means that another writer got a slot
+    while (at.room.state != nullptr) {
+      if (claim(*at.room.state)) return true;
+      at.room = room_for(v, buckets_.warp_over(v, s), s);
+    }
+    return false;
+  }
+
+  /// An empty slot of the key's, or nothing.
+  slot room_for(const levels_view& v, const warp_view& w, const candidates& s) {
+    if (s.escape >= 0) {
+      const slot escape = buckets_.escape_slot(s.escape);
+      return load(m_, *escape.state) == empty_state ? escape : slot();
+    }
+    const std::uint32_t empty = buckets_.ballot(w, empty_state);
+    const int lane = buckets_.places().room_in(empty);
+    if (lane < 0) return {};
+    if (count_bits(empty) <= buckets_.form().few_slots()) need_.note(v);
+    return buckets_.slot_of(w, static_cast<unsigned>(lane));
+  }
 
   /// Around the publication of an empty state.
   [[gnu::always_inline]] void begin_removal(const pm<std::uint64_t>* state) noexcept {
@@ -79,32 +101,5 @@ class claims {
   departures<M> leaving_;
   std::atomic<std::uint64_t> lost_{0};
 };
-
-/// An empty slot of the key's, or nothing.
-template <medium M, class Kind>
-auto claims<M, Kind>::room_for(const levels_view& v, const warp_view& w, const candidates& s)
-    -> slot {
-  if (s.escape >= 0) {
-    const slot escape = buckets_.escape_slot(s.escape);
-    return load(m_, *escape.state) == empty_state ? escape : slot();
-  }
-  const std::uint32_t empty = buckets_.ballot(w, empty_state);
-  const int lane = buckets_.places().room_in(empty);
-  if (lane < 0) return {};
-  if (count_bits(empty) <= buckets_.form().few_slots()) need_.note(v);
-  return buckets_.slot_of(w, static_cast<unsigned>(lane));
-}
-
-/// Makes the room that was found the caller's, or other room of the key's. Returns false when there
-/// is none.
-template <medium M, class Kind>
-bool claims<M, Kind>::claim(const levels_view& v, const candidates& s, lookup<Kind>& at) {
-  // ends: each further round means that another writer got a slot
-  while (at.room.state != nullptr) {
-    if (claim(*at.room.state)) return true;
-    at.room = room_for(v, buckets_.warp_over(v, s), s);
-  }
-  return false;
-}
 
 }  // namespace durahash::gphash

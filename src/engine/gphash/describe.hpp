@@ -2,18 +2,13 @@
 #pragma once
 
 #include "engine/gphash/table.hpp"
-#include "engine/structure.hpp"
 
 namespace durahash::gphash {
 
-template <class Table>
-class describer {
-  using M = typename Table::medium_type;
-  using Kind = typename Table::kind;
-  using key_type = typename Kind::key_type;
-
+template <medium M, class Kind>
+class table<M, Kind>::describer {
  public:
-  describer(Table& t, part_visitor& v) : t_(t), p_(t.p_), m_(t.m_), b_(t.buckets_), v_(v) {}
+  describer(table& t, part_visitor& v) : t_(t), p_(t.p_), m_(t.m_), b_(t.buckets_), v_(v) {}
 
   void each_part() {
     const levels_view& now = t_.levels_.now();
@@ -143,21 +138,11 @@ class describer {
     if (live) visit_record<Kind>(m_, p_, r, p_.offset_of(at.value), v_);
   }
 
-  Table& t_;
+  table& t_;
   pool<M>& p_;
   M& m_;
-  const decltype(Table::buckets_)& b_;
+  const decltype(table::buckets_)& b_;
   part_visitor& v_;
 };
-
-template <medium M, class Kind>
-void table<M, Kind>::each_part_of_table(part_visitor& v) {
-  describer<table>(*this, v).each_part();
-}
-
-template <medium M, class Kind>
-void table<M, Kind>::each_candidate(key_type key, part_visitor& v) {
-  describer<table>(*this, v).each_candidate(key);
-}
 
 }  // namespace durahash::gphash

@@ -107,7 +107,7 @@ template <class Read>
 [[gnu::noinline]] status table<M, Kind>::get_anywhere(key_type key, Read read) {
   const candidates s = buckets_.candidates_of(buckets_.hash_of(key));
   if (const levels_view& v = levels_.now(); v.cache != nullptr) {
-    const copies_search<table> copies(*this, v, s);
+    const copies_search copies(*this, v, s);
     if (probed seen = copies.look(read); seen != probed::torn) [[likely]]
       return seen == probed::hit ? status::ok : status::not_found;
   }

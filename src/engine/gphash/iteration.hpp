@@ -1,7 +1,6 @@
 // GPHash: iteration. Stretches are the records of some stripes side by side.
 #pragma once
 
-#include "base/bytes16.hpp"
 #include "engine/gphash/table.hpp"
 
 namespace durahash::gphash {
@@ -22,8 +21,27 @@ class prefix_search {
         for (std::uint64_t index = first; index < end; ++index) visit(b_.at(level, index));
       });
   }
+
+  /// Calls visit(resident). A bucket is looked at for each of the prefixes that its records may
+  /// have: most of them are passed by, eight at once.
   template <class Visit>
-  void for_each_record(Visit&& visit) const;
+  void for_each_record(Visit&& visit) const {
+    const std::uint64_t first = std::max(prefix_, first_fingerprint),
+                        last = prefix_ | low_bits(64 - bits_), in_common = ~low_bits(64 - bits_);
+    const unsigned slots = b_.form().slots, eights = reads_plainly<M> ? slots & ~7u : 0;
+    for_each_bucket([ =, this, &visit ](bucket_ref b) __attribute__((always_inline)) {
+      for (unsigned n = 0; n < eights; n += 8) {
+        constexpr std::uint32_t one_of_each_two = 0x5555;
+        std::uint32_t some = same_upper_halves(b[n].raw(), first, in_common) & one_of_each_two;
+        read_before_what_follows();
+        while (some != 0)
+          b_.visit_resident(b, n + static_cast<unsigned>(take_lowest(some)) / 2, first, last,
+                            visit);
+      }
+      for (unsigned n = eights; n < slots; ++n) b_.visit_resident(b, n, first, last, visit);
+    });
+    if (prefix_ == 0) b_.for_each_escape(visit);
+  }
 
  private:
   M& m_;
@@ -33,27 +51,6 @@ class prefix_search {
   const unsigned bits_;
   const places_of_prefix where_;
 };
-
-/// Calls visit(resident). A bucket is looked at for each of the prefixes that its records may have:
-/// most of them are passed by, eight at once.
-template <medium M, class Kind>
-template <class Visit>
-void prefix_search<M, Kind>::for_each_record(Visit&& visit) const {
-  const std::uint64_t first = std::max(prefix_, first_fingerprint),
-                      last = prefix_ | low_bits(64 - bits_), in_common = ~low_bits(64 - bits_);
-  const unsigned slots = b_.form().slots, eights = reads_plainly<M> ? slots & ~7u : 0;
-  for_each_bucket([ =, this, &visit ](bucket_ref b) __attribute__((always_inline)) {
-    for (unsigned n = 0; n < eights; n += 8) {
-      constexpr std::uint32_t one_of_each_two = 0x5555;
-      std::uint32_t some = same_upper_halves(b[n].raw(), first, in_common) & one_of_each_two;
-      read_before_what_follows();
-      while (some != 0)
-        b_.visit_resident(b, n + static_cast<unsigned>(take_lowest(some)) / 2, first, last, visit);
-    }
-    for (unsigned n = eights; n < slots; ++n) b_.visit_resident(b, n, first, last, visit);
-  });
-  if (prefix_ == 0) b_.for_each_escape(visit);
-}
 
 /// Some stripes' that lie side by side: what is looked at is more or less the same for each.
 template <medium M, class Kind>

@@ -31,7 +31,7 @@ class lender {
   /// Nothing, if the disk does not take the root.
   std::optional<leased_table> lend() {
     t_.lock_all();
-    growth<Table>(t_).drop();
+    typename Table::growth(t_).drop();
     if (t_.p_.read_only() || t_.p_.may_change()) return shown();
     t_.unlock_all();
     return std::nullopt;
@@ -42,7 +42,8 @@ class lender {
   /// take_back, by now. A crash, or a borrower who gives up, leaves it unreachable.
   std::optional<leased_level> lease_top(std::int64_t added) {
     const levels_view& v = levels_.now();
-    auto made = growth<Table>(t_).allocate_top(v, t_.size() + static_cast<std::uint64_t>(added));
+    auto made =
+        typename Table::growth(t_).allocate_top(v, t_.size() + static_cast<std::uint64_t>(added));
     if (!made) return std::nullopt;
     top_ = t_.cells_.view_of(made->keep(), v.at[0].log2 + 1);
     return leased_level{top_.first, top_.log2};
@@ -60,7 +61,7 @@ class lender {
     t_.rehashed_.fetch_add(moved, std::memory_order_relaxed);
     if (misplaced != 0) t_.damage_found_ = true;
     levels_.lock_more(planned);  // the loan goes on
-    growth<Table>(t_).adopt_top(
+    typename Table::growth(t_).adopt_top(
         v, planned,
         flush(m_, extent{top_.first, t_.shape().bucket_bytes() << top_.log2}, "gphash.lend.level"));
     return shown();
@@ -128,7 +129,7 @@ class row_lender {
   bool lend() {
     t_.await_count();
     t_.levels_.changing().lock();
-    growth<Table>(t_).drop();
+    typename Table::growth(t_).drop();
     if (t_.p_.may_change()) return true;
     t_.levels_.changing().unlock();
     return false;
@@ -145,7 +146,7 @@ class row_lender {
   }
   /// A level more, from the processor, for a borrower who found no room and has given the table
   /// back.
-  status grow() { return growth<Table>(t_).grow(t_.levels_.now()); }
+  status grow() { return typename Table::growth(t_).grow(t_.levels_.now()); }
 
   /// A cell for a record that the borrower writes; nothing if there is no space.
   std::optional<std::uint64_t> lease_cell(std::uint64_t bytes) { return t_.heap_.allocate(bytes); }

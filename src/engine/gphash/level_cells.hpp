@@ -4,6 +4,7 @@
 #include <optional>
 #include <span>
 
+#include "engine/frame/arrays.hpp"
 #include "engine/gphash/buckets.hpp"
 #include "engine/place.hpp"
 #include "persist/heap.hpp"
@@ -46,9 +47,7 @@ class level_cells {
   void free(const level_view& l) noexcept { heap_.free(l.offset, bytes_of(l.log2)); }
   /// Of a level that readers may still see.
   void give_back(const level_view& l) noexcept {
-    p_.readers().before_reuse();
-    if constexpr (Kind::in_slot) free(l);  // readers notice by the levels; the bytes stay mapped
-    else heap_.retire(l.offset, bytes_of(l.log2));
+    give_back_array<Kind>(p_, heap_, l.offset, bytes_of(l.log2));
   }
   flushed write(pm<std::uint64_t>* at, std::span<const std::uint64_t> words) {
     for (std::size_t i = 0; i < words.size(); ++i) store(m_, at[i], words[i]);

@@ -97,6 +97,7 @@ class level_stack {
 
   /// Held by who changes the levels, or looks at all of them.
   turn_mutex& changing() noexcept { return changing_; }
+
   void lock_all() {
     changing_.lock();
     const levels_view& v = now();
@@ -104,11 +105,13 @@ class level_stack {
     for (stripe_index s = 0; s < v.stripes(); ++s) locks_[s].lock();
     locked_ = &v;
   }
+
   void unlock_all() noexcept {
     // others may be in use since
     for (stripe_index s = 0; s < locked_->stripes(); ++s) locks_[s].unlock();
     changing_.unlock();
   }
+
   /// All is locked, and stays so when the levels are switched to these.
   void lock_more(const levels_view& planned) {
     for (stripe_index s = locked_->stripes(); s < planned.stripes(); ++s) locks_[s].lock();
@@ -116,13 +119,32 @@ class level_stack {
   }
 
   /// What the levels are to become; nobody sees it yet.
-  const levels_view& plan(std::span<const level_view> now);
+  const levels_view& plan(std::span<const level_view> now) {
+    durahash::check(now.size() == shape_.levels, "a table has as many levels as its settings say");
+    levels_view& made = views_.emplace_back();
+    std::copy(now.begin(), now.end(), made.at);
+    made.count = static_cast<unsigned>(now.size());
+    std::fill(made.at + made.count, made.at + max_levels, now.back());
+    made.stripe_bits = std::min(made.at[0].log2, stripe_bits_on<M>);
+    made.stripe_shift = 64 - made.stripe_bits;
+    made.byte_shift = 64 - made.at[0].log2 - shape_.words_log2() - 3;
+    made.is_short = of_words_ && shape_ == short_shape && cache_percent_ == 0;
+    if (made.is_short) made.last_long = first_fingerprint - 1;
+    std::uint64_t buckets = 0;
+    for (unsigned l = 0; l < made.count; ++l)
+      made.first_bucket[l] = buckets, buckets += made.at[l].buckets();
+    if (cache_percent_ != 0)
+      made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, policy_);
+    return made;
+  }
+
   /// These, when that one has been put on top.
   const levels_view& plan_top(const levels_view& v, const level_view& made) {
     level_view now[max_levels] = {made};
     std::copy_n(v.at, shape_.levels - 1, now + 1);
     return plan({now, shape_.levels});
   }
+
   void switch_to(const levels_view& planned) noexcept {
     const levels_view* before = if_any();
     counting_stripes_ = std::max(counting_stripes_.load(), planned.stripes());
@@ -140,6 +162,7 @@ class level_stack {
     until_then.cache = nullptr;
     now_.store(&until_then, std::memory_order_release);
   }
+
   void end_count() noexcept { now_.store(when_counted_, std::memory_order_release); }
   /// Whether they were opened after one.
   bool are_after_crash() const noexcept { return when_counted_ != nullptr; }
@@ -150,7 +173,20 @@ class level_stack {
   /// `read(level, index, words)` reads a bucket. In the background, where nobody waits for the lock
   /// (growth::ask).
   template <class Read>
-  void load_copies(const levels_view& v, Read&& read);
+  void load_copies(const levels_view& v, Read&& read) {
+    v.cache->put_off_load();  // whatever comes of this one
+    std::unique_lock lock(changing_, std::try_to_lock);
+    if (!lock || &now() != &v) return;
+    auto writers_passed = [&] {
+      if (M::planted("gphash-a-copy-opens-before-its-writers-know")) return;
+      let_writers_pass(v);
+    };
+    v.cache->load(writers_passed, [&](std::uint64_t in_cache, std::uint64_t* words) {
+      unsigned l = v.count - 1;
+      while (in_cache < v.first_bucket[l]) --l;
+      read(v.at[l], in_cache - v.first_bucket[l], words);
+    });
+  }
 
  private:
   std::atomic<const levels_view*> now_{nullptr};
@@ -167,42 +203,5 @@ class level_stack {
   unsigned cache_percent_;
   replacement_policy policy_;
 };
-
-template <medium M>
-const levels_view& level_stack<M>::plan(std::span<const level_view> now) {
-  durahash::check(now.size() == shape_.levels, "a table has as many levels as its settings say");
-  levels_view& made = views_.emplace_back();
-  std::copy(now.begin(), now.end(), made.at);
-  made.count = static_cast<unsigned>(now.size());
-  std::fill(made.at + made.count, made.at + max_levels, now.back());
-  made.stripe_bits = std::min(made.at[0].log2, stripe_bits_on<M>);
-  made.stripe_shift = 64 - made.stripe_bits;
-  made.byte_shift = 64 - made.at[0].log2 - shape_.words_log2() - 3;
-  made.is_short = of_words_ && shape_ == short_shape && cache_percent_ == 0;
-  if (made.is_short) made.last_long = first_fingerprint - 1;
-  std::uint64_t buckets = 0;
-  for (unsigned l = 0; l < made.count; ++l)
-    made.first_bucket[l] = buckets, buckets += made.at[l].buckets();
-  if (cache_percent_ != 0)
-    made.cache = &caches_.emplace_back(buckets, shape_.slots, cache_percent_, policy_);
-  return made;
-}
-
-template <medium M>
-template <class Read>
-void level_stack<M>::load_copies(const levels_view& v, Read&& read) {
-  v.cache->put_off_load();  // whatever comes of this one
-  std::unique_lock lock(changing_, std::try_to_lock);
-  if (!lock || &now() != &v) return;
-  auto writers_passed = [&] {
-    if (M::planted("gphash-a-copy-opens-before-its-writers-know")) return;
-    let_writers_pass(v);
-  };
-  v.cache->load(writers_passed, [&](std::uint64_t in_cache, std::uint64_t* words) {
-    unsigned l = v.count - 1;
-    while (in_cache < v.first_bucket[l]) --l;
-    read(v.at[l], in_cache - v.first_bucket[l], words);
-  });
-}
 
 }  // namespace durahash::gphash

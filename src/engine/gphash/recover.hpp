@@ -109,39 +109,96 @@ table<M, Kind>::table(pool<M>& p)
 
 /// Finds the levels that the root names. With `dropped`, those that cannot be are told there and
 /// left out.
-template <class Table>
-class recovery {
-  using M = typename Table::medium_type;
-  using Kind = typename Table::kind;
-
+template <medium M, class Kind>
+class table<M, Kind>::recovery {
  public:
-  recovery(Table& t, const std::string& path, std::vector<std::string>* dropped)
+  recovery(table& t, const std::string& path, std::vector<std::string>* dropped)
       : t_(t), m_(t.m_), p_(t.p_), path_(path), dropped_(dropped) {}
 
   /// What the superblock says a table of this kind can be.
   error read_settings() const {
-    const shape& form = t_.shape();
-    const unsigned first_top = t_.cells_.first_top();
+    const gphash::shape& form = t_.shape();
     if (form.levels == 0 || (form.key_bytes != 0) != Kind::fixed_key ||
-        first_top + 1 < min_bottom + form.levels || first_top >= level_sizes ||
+        !settings_are_within(
+            p_.block(), {{setting::first_top, min_bottom + form.levels - 1, level_sizes - 1}}) ||
         p_.block().engine_bytes != sizeof(root))
-      return unusable("its superblock holds settings that the engine gphash does not allow");
+      return refuse_settings(engine_kind::gphash, path_);
     return {status::ok, {}};
   }
-  error read_levels(bool restored);
-  error read_escapes() const;
+
+  error read_levels(bool restored) {
+    const geometry g = t_.cells_.named();
+    const unsigned levels = t_.shape().levels;
+    if (g.none()) return make_first_levels();
+    if (!g.sound() || g.bottom() < min_bottom || g.bottom() + levels > level_sizes) {
+      std::string wrong = "the word that says where its levels begin, at offset " +
+                          std::to_string(p_.offset_of(&root_of(p_).geometry)) +
+                          ", is damaged (check bits)";
+      if (dropped_ == nullptr) return unusable(wrong);
+      dropped_->push_back(wrong + "; all records are lost");
+      return {status::ok, {}};
+    }
+    for (unsigned n = 0; n < levels; ++n) {
+      const unsigned log2 = g.bottom() + levels - 1 - n;
+      if (error e = read_level(log2, t_.cells_.word_of(g.bank(), log2), restored);
+          e.code != status::ok)
+        return e;
+    }
+    if (found_.size() == levels) t_.levels_.switch_to(t_.levels_.plan(found_));
+    return {status::ok, {}};
+  }
+
+  error read_escapes() const {
+    for (int i = 0; i < static_cast<int>(first_fingerprint); ++i)
+      if (t_.buckets_.is_impossible_escape(i))
+        return unusable("its escape slot " + std::to_string(i) + " holds what cannot be there");
+    return {status::ok, {}};
+  }
+
   std::span<const level_view> found() const noexcept { return found_; }
 
  private:
-  error unusable(const std::string& what) const {
-    return {status::unusable, "cannot use " + path_ + " as a pool: " + what};
-  }
-  error make_first_levels();
-  error read_level(unsigned log2, pm<std::uint64_t>& word, bool restored);
-  /// What is wrong with that; nothing, if the level is found.
-  std::string fault_of(checked_place at, unsigned log2, bool restored);
+  error unusable(const std::string& what) const { return cannot_use(path_, what); }
 
-  Table& t_;
+  /// Of a new pool.
+  error make_first_levels() {
+    if (std::string lost = t_.lost_root(); !lost.empty() && dropped_ == nullptr)
+      return unusable(lost);
+    if (p_.read_only()) return unusable("it has no levels");
+    if (dropped_ != nullptr)
+      dropped_->push_back("no levels are named, as in a new pool; all records are lost");
+    if (status s = rebuilding(t_).build({}, t_.cells_.first_top()); s != status::ok)
+      return table::not_created(path_, s, "levels");
+    const std::span<const level_view> made = t_.levels_.now().all();
+    found_.assign(made.begin(), made.end());
+    return {status::ok, {}};
+  }
+
+  error read_level(unsigned log2, pm<std::uint64_t>& word, bool restored) {
+    const checked_place at{load(m_, word)};
+    std::string wrong = fault_of(at, log2, restored);
+    if (wrong.empty()) {
+      found_.push_back(t_.cells_.view_of(at.offset(), log2));
+      return {status::ok, {}};
+    }
+    wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
+            std::to_string(p_.offset_of(&word)) + " " + wrong;
+    if (dropped_ == nullptr) return unusable(wrong);
+    dropped_->push_back(wrong + "; its records are lost");
+    return {status::ok, {}};
+  }
+
+  /// What is wrong with that; nothing, if the level is found.
+  std::string fault_of(checked_place at, unsigned log2, bool restored) {
+    const std::uint64_t bytes = t_.cells_.bytes_of(log2);
+    if (at.none() || !at.sound() || at.exponent() != log2) return "is damaged (check bits)";
+    for (const level_view& l : found_)
+      if (l.offset == at.offset()) return "names space that is not its own";
+    const char* fault = fault_of_place(p_, t_.heap_, at.offset(), bytes, restored);
+    return fault == nullptr ? "" : fault;
+  }
+
+  table& t_;
   M& m_;
   pool<M>& p_;
   const std::string& path_;
@@ -149,83 +206,9 @@ class recovery {
   std::vector<level_view> found_;
 };
 
-template <class Table>
-error recovery<Table>::read_levels(bool restored) {
-  const geometry g = t_.cells_.named();
-  const unsigned levels = t_.shape().levels;
-  if (g.none()) return make_first_levels();
-  if (!g.sound() || g.bottom() < min_bottom || g.bottom() + levels > level_sizes) {
-    std::string wrong = "the word that says where its levels begin, at offset " +
-                        std::to_string(p_.offset_of(&root_of(p_).geometry)) +
-                        ", is damaged (check bits)";
-    if (dropped_ == nullptr) return unusable(wrong);
-    dropped_->push_back(wrong + "; all records are lost");
-    return {status::ok, {}};
-  }
-  for (unsigned n = 0; n < levels; ++n) {
-    const unsigned log2 = g.bottom() + levels - 1 - n;
-    if (error e = read_level(log2, t_.cells_.word_of(g.bank(), log2), restored);
-        e.code != status::ok)
-      return e;
-  }
-  if (found_.size() == levels) t_.levels_.switch_to(t_.levels_.plan(found_));
-  return {status::ok, {}};
-}
-
-/// Of a new pool.
-template <class Table>
-error recovery<Table>::make_first_levels() {
-  if (std::string lost = t_.lost_root(); !lost.empty() && dropped_ == nullptr)
-    return unusable(lost);
-  if (p_.read_only()) return unusable("it has no levels");
-  if (dropped_ != nullptr)
-    dropped_->push_back("no levels are named, as in a new pool; all records are lost");
-  if (status s = rebuilding<Table>(t_).build({}, t_.cells_.first_top()); s != status::ok)
-    return Table::not_created(path_, s, "levels");
-  const std::span<const level_view> made = t_.levels_.now().all();
-  found_.assign(made.begin(), made.end());
-  return {status::ok, {}};
-}
-
-template <class Table>
-error recovery<Table>::read_level(unsigned log2, pm<std::uint64_t>& word, bool restored) {
-  const checked_place at{load(m_, word)};
-  std::string wrong = fault_of(at, log2, restored);
-  if (wrong.empty()) {
-    found_.push_back(t_.cells_.view_of(at.offset(), log2));
-    return {status::ok, {}};
-  }
-  wrong = "the word of the level of 2^" + std::to_string(log2) + " buckets at offset " +
-          std::to_string(p_.offset_of(&word)) + " " + wrong;
-  if (dropped_ == nullptr) return unusable(wrong);
-  dropped_->push_back(wrong + "; its records are lost");
-  return {status::ok, {}};
-}
-
-template <class Table>
-std::string recovery<Table>::fault_of(checked_place at, unsigned log2, bool restored) {
-  const std::uint64_t bytes = t_.cells_.bytes_of(log2);
-  if (at.none() || !at.sound() || at.exponent() != log2) return "is damaged (check bits)";
-  if (at.offset() < p_.block().heap_offset || bytes > p_.end() || at.offset() > p_.end() - bytes)
-    return "points outside the pool";
-  if (std::any_of(found_.begin(), found_.end(),
-                  [&](const level_view& l) { return l.offset == at.offset(); }) ||
-      !(restored ? t_.heap_.holds(at.offset(), bytes) : t_.heap_.adopt(at.offset(), bytes)))
-    return "names space that is not its own";
-  return {};
-}
-
-template <class Table>
-error recovery<Table>::read_escapes() const {
-  for (int i = 0; i < static_cast<int>(first_fingerprint); ++i)
-    if (t_.buckets_.is_impossible_escape(i))
-      return unusable("its escape slot " + std::to_string(i) + " holds what cannot be there");
-  return {status::ok, {}};
-}
-
 template <medium M, class Kind>
 error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dropped) {
-  recovery<table> found(*this, path, dropped);
+  recovery found(*this, path, dropped);
   if (error e = found.read_settings(); e.code != status::ok) return e;
   constexpr std::size_t stripes = std::size_t{1} << stripe_bits_on<M>;
   using states = zeroed_array<stripe_state<M>>;
@@ -239,19 +222,18 @@ error table<M, Kind>::open(const std::string& path, std::vector<std::string>* dr
   bool restored = frame::begin_open(dropped);
   if (error e = found.read_levels(restored); e.code != status::ok) return e;
   if (dropped != nullptr) {
-    if (error e = salvager<table>(*this, path, *dropped).salvage(found.found());
-        e.code != status::ok)
+    if (error e = salvager(*this, path, *dropped).salvage(found.found()); e.code != status::ok)
       return e;
     frame::finish_salvage(*dropped, size());
     return {status::ok, {}};
   }
   if (error e = found.read_escapes(); e.code != status::ok) return e;
   if (clean) records_at_open_ = p_.root().records;
-  else counting<table>(*this).begin();
+  else counting(*this).begin();
   std::uint64_t bytes = 0, buckets = 0;
   for (const level_view& l : levels_.now().all())
     bytes += cells_.bytes_of(l.log2), buckets += l.buckets();
-  frame::finish_open(Kind::in_slot || restored, buckets >> counting<table>::unit_log2, bytes);
+  frame::finish_open(Kind::in_slot || restored, buckets >> counting::unit_log2, bytes);
   return {status::ok, {}};
 }
 

@@ -33,27 +33,9 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   friend frame;
   friend lifecycle<M, Kind, table<M, Kind>>;
   template <class>
-  friend class checker;
-  template <class>
-  friend class copies_search;
-  template <class>
-  friend class counting;
-  template <class>
-  friend class describer;
-  template <class>
-  friend class growth;
-  template <class>
   friend class lender;
   template <class>
-  friend class rebuilding;
-  template <class>
-  friend class recovery;
-  template <class>
   friend class row_lender;
-  template <class>
-  friend class salvager;
-  template <class>
-  friend class telling;
 
  public:
   using medium_type = M;
@@ -78,15 +60,30 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   template <class Read>
   status get(key_type key, Read read);
 
-  std::uint64_t size();  // waits for the count after a crash
+  std::uint64_t size() {
+    await_count();
+    return levels_.records(records_at_open_);
+  }
   std::uint64_t slots() const noexcept { return slots_of(shape(), levels_.now().at[0].log2); }
   void lock_all();  // keeps writers out
   void unlock_all() noexcept { levels_.unlock_all(); }
 
   void describe(table_stats& stats);
-  void each_candidate(key_type key, part_visitor& v);  // the buckets that a search looks at
+  /// The buckets that a search looks at.
+  void each_candidate(key_type key, part_visitor& v) { describer(*this, v).each_candidate(key); }
 
  private:
+  // made for a call
+  class checker;
+  class copies_search;
+  class counting;
+  class describer;
+  class growth;
+  class rebuilding;
+  class recovery;
+  class salvager;
+  class telling;
+
   using frame::p_, frame::m_, frame::heap_, frame::seeds_, frame::records_at_open_,
       frame::damage_found_, frame::background_;
   using frame::reading, frame::await_count, frame::counted, frame::count_once;
@@ -141,22 +138,30 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   staged stage_set(const levels_view& v, const candidates& s, lookup<Kind>& at, key_type key,
                    value_type value, change& c, status& answer, flushed& started);
   flushed flush_payload(const change& c);
-  durable fence_payloads(flushed started);
+  durable fence_payloads(flushed started) {
+    return fence(m_, std::move(started), "gphash.write.payload");
+  }
   void begin(const change& c);
   ordered payload_order(const change& c) const;
   flushed publish_change(const change& c, ordered payload);
-  durable fence_words(flushed started);
+  durable fence_words(flushed started) {
+    return fence(m_, std::move(started), "gphash.write.done");
+  }
   void end(const change& c, const durable& done);
   status finish_write(const target_type& t, const change& c, status answer) noexcept;
   void look_ahead(std::span<const key_type> keys, target_type* targets, bool puts);
   std::size_t lock_group(std::span<const key_type> keys, const target_type* targets, group& g);
-  static unit_type unit_in(const group& g, std::size_t n, const target_type& t) noexcept;
+  static unit_type unit_in(const group& g, std::size_t, const target_type& t) noexcept {
+    return {g.levels, g.levels->stripe_of(t.hash)};
+  }
   void finish_group(const group& g, std::size_t writes) noexcept;
 
   // grow.hpp, resize.hpp
-  status make_room(const unit_type& full, const target_type& t, int round);
+  status make_room(const unit_type& full, const target_type&, int) {
+    return growth(*this).grow(*full.levels);
+  }
   status help_growth(std::uint64_t writes, status answer) noexcept;
-  void before_clean_close() noexcept;
+  void before_clean_close() noexcept { growth(*this).drop(); }
   status make_room_for(std::uint64_t records);
   status shrink_to_fit();
   status move_arrays_down();
@@ -164,9 +169,11 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   void for_each_locked(Visit&& visit);
   status replace_value(const resident<Kind>& r, std::uint64_t value_word, flushed started);
 
-  bool count_units(const background* asking);                                     // count.hpp
-  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes);  // check.hpp
-  void each_part_of_table(part_visitor& v);                                       // describe.hpp
+  bool count_units(const background* asking) { return counting(*this).count_all(asking); }
+  std::uint64_t check_units(violations& violated, std::uint64_t& reached_bytes) {
+    return checker(*this, violated, reached_bytes).check();
+  }
+  void each_part_of_table(part_visitor& v) { describer(*this, v).each_part(); }
 
   buckets<M, Kind> buckets_;
   level_stack<M> levels_;

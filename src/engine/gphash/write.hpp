@@ -179,7 +179,7 @@ auto table<M, Kind>::stage(const unit_type& u, const target_type& t, key_type ke
   const levels_view& v = *u.levels;
   candidates s = buckets_.candidates_of(t.hash);
   if (!counted()) [[unlikely]]
-    counting<table>::count_places(*this, v, s);
+    counting::count_places(*this, v, s);
   c.stripe = &levels_.stripe(u.stripe);
   lookup<Kind> at = locate(v, s, key);
   std::optional<value_type> present;
@@ -254,7 +254,7 @@ template <medium M, class Kind>
                                                                      ordered payload) {
   if (!tells_.load(std::memory_order_relaxed)) [[likely]]
     return c.publish(m_, std::move(payload));
-  return telling<table>::publish(*this, c, std::move(payload));
+  return telling::publish(*this, c, std::move(payload));
 }
 
 template <medium M, class Kind>
@@ -266,22 +266,12 @@ template <medium M, class Kind>
   return started;
 }
 
-template <medium M, class Kind>
-inline durable table<M, Kind>::fence_payloads(flushed started) {
-  return fence(m_, std::move(started), "gphash.write.payload");
-}
-
 /// Before the commit word is stored.
 template <medium M, class Kind>
 [[gnu::always_inline]] inline void table<M, Kind>::begin(const change& c) {
   if (c.records < 0) claims_.begin_removal(c.where.state);
   const bool in_vain = c.records > 0 && M::planted("gphash-insertions-leave-the-version");
   c.stripe->mark.begin(c.records != 0 && !in_vain);
-}
-
-template <medium M, class Kind>
-inline durable table<M, Kind>::fence_words(flushed started) {
-  return fence(m_, std::move(started), "gphash.write.done");
 }
 
 template <medium M, class Kind>
@@ -320,11 +310,6 @@ std::size_t table<M, Kind>::lock_group(std::span<const key_type> keys, const tar
   };
   while (g.locks.count() < keys.size() && g.locks.try_lock(lock_of_next())) {}
   return g.locks.count();
-}
-
-template <medium M, class Kind>
-inline unit table<M, Kind>::unit_in(const group& g, std::size_t, const target_type& t) noexcept {
-  return {g.levels, g.levels->stripe_of(t.hash)};
 }
 
 template <medium M, class Kind>

@@ -108,15 +108,15 @@ void table<M, Kind>::describe(table_stats& stats) {
         add(buckets_.at(v.at[i], each), i == 0);
     }
   add_figures(stats, {{"levels", v.count},
-                   {"top_log2", v.at[0].log2},
-                   {"in_top", mean_of(in_top, records)},
-                   {"free_beside", mean_of(free_beside, records)},
-                   {"positive_probe_mean", mean_of(hit_buckets, records)},
-                   {"negative_probe_mean", mean_of(miss_buckets, records)},
-                   {"movements", movements_.load()},
-                   {"expansions", levels_.expansions.load()},
-                   {"shrinks", levels_.shrinks.load()},
-                   {"rehashed", rehashed_.load()}});
+                      {"top_log2", v.at[0].log2},
+                      {"in_top", mean_of(in_top, records)},
+                      {"free_beside", mean_of(free_beside, records)},
+                      {"positive_probe_mean", mean_of(hit_buckets, records)},
+                      {"negative_probe_mean", mean_of(miss_buckets, records)},
+                      {"movements", movements_.load()},
+                      {"expansions", levels_.expansions.load()},
+                      {"shrinks", levels_.shrinks.load()},
+                      {"rehashed", rehashed_.load()}});
 }
 
 }  // namespace durahash::level

@@ -186,15 +186,15 @@ void table<M, Kind>::describe(table_stats& stats) {
     }
   });
   add_figures(stats, {{"shards", count},
-                   {"shards_in_use", arrays},
-                   {"largest_shard_buckets", largest},
-                   {"buckets", buckets},
-                   {"deleted_slots", deleted},
-                   {"negative_probe_mean", mean_of(probed_sum, buckets)},
-                   {"negative_probe_max", probed_most},
-                   {"resizes", resizes_.load()},
-                   {"collections", collections_.load()},
-                   {"splits", splits_.load()}});
+                      {"shards_in_use", arrays},
+                      {"largest_shard_buckets", largest},
+                      {"buckets", buckets},
+                      {"deleted_slots", deleted},
+                      {"negative_probe_mean", mean_of(probed_sum, buckets)},
+                      {"negative_probe_max", probed_most},
+                      {"resizes", resizes_.load()},
+                      {"collections", collections_.load()},
+                      {"splits", splits_.load()}});
 }
 
 }  // namespace durahash::turbo
