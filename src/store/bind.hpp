@@ -12,11 +12,13 @@
 namespace durahash {
 
 template <class E, medium M>
-  requires engine_on<E, M> result<opened> bind(opening o, std::unique_ptr<M> m) {
-    using adapter = std::conditional_t<E::kind::in_slot, word_adapter<E, M>, byte_adapter<E, M>>;
+using adapter_of = std::conditional_t<E::kind::in_slot, word_adapter<E, M>, byte_adapter<E, M>>;
+
+template <class E, medium M>
+  requires engine_on<E, M> result<opened> bind(opening&& o, std::unique_ptr<M> m) {
     auto p = pool_for(o, std::move(m));
     if (!p) return p.failure();
-    auto table = std::make_unique<adapter>(std::move(*p), o.how.medium);
+    auto table = std::make_unique<adapter_of<E, M>>(std::move(*p), o.how.medium);
     const error opened_so = table->open(o.path, o.how.salvage && !o.creating);
     if (error e = finish_opening(o, table->storage(), opened_so); e.code != status::ok) return e;
     opened made;
@@ -27,12 +29,14 @@ template <class E, medium M>
 
 /// Puts an engine on a pool that is only looked at.
 template <class E, medium M>
-  requires engine_on<E, M> result<std::unique_ptr<inspected_table>> look(opening o,
+  requires engine_on<E, M> result<std::unique_ptr<inspected_table>> look(opening&& o,
                                                                          std::unique_ptr<M> m) {
-    auto made = std::make_unique<inspected_on<E, M>>(
-        std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root));
-    if (error e = made->open(o.path); e.code != status::ok) return e;
-    return std::unique_ptr<inspected_table>(std::move(made));
+    auto table = std::make_unique<adapter_of<E, M>>(
+        std::make_unique<pool<M>>(std::move(o.map), std::move(m), o.block, o.root), o.how.medium);
+    if (error e = table->open(o.path, false); e.code != status::ok) return e;
+    std::unique_ptr<inspected_table> made =
+        std::make_unique<inspected_on<adapter_of<E, M>>>(std::move(table));
+    return made;
   }
 
 /// Calls run.operator()<engine>() with the engine for the pool's kind of records.
@@ -50,11 +54,11 @@ struct words_or_bytes {
 template <template <class, class> class Engine, class Kinds = words_or_bytes<Engine>>
 struct entry_of {
   template <medium M>
-  static result<opened> bind(opening o, std::unique_ptr<M> m) {
+  static result<opened> bind(opening&& o, std::unique_ptr<M> m) {
     return Kinds::template choose<M>(
         o.block, [&]<class E>() { return durahash::bind<E, M>(std::move(o), std::move(m)); });
   }
-  static result<std::unique_ptr<inspected_table>> look(opening o,
+  static result<std::unique_ptr<inspected_table>> look(opening&& o,
                                                        std::unique_ptr<process_medium> m) {
     return Kinds::template choose<process_medium>(o.block, [&]<class E>() {
       return durahash::look<E, process_medium>(std::move(o), std::move(m));
@@ -75,13 +79,13 @@ struct entry_of {
 }  // namespace durahash
 
 /// `how` is `template` or `extern template`.
-#define DURAHASH_BINDINGS(how, engine, kind)                                            \
-  how durahash::result<durahash::opened>                                                \
-      durahash::bind<engine<durahash::process_medium, kind>, durahash::process_medium>( \
-          durahash::opening, std::unique_ptr<durahash::process_medium>);                \
-  how durahash::result<durahash::opened>                                                \
-      durahash::bind<engine<durahash::pmem_medium, kind>, durahash::pmem_medium>(       \
-          durahash::opening, std::unique_ptr<durahash::pmem_medium>);                   \
-  how durahash::result<std::unique_ptr<durahash::inspected_table>>                      \
-  durahash::look<engine<durahash::process_medium, kind>, durahash::process_medium>(     \
-      durahash::opening, std::unique_ptr<durahash::process_medium>)
+#define DURAHASH_BINDINGS(how, engine, kind)                                        \
+  how durahash::result<durahash::opened>                                            \
+  durahash::bind<engine<durahash::process_medium, kind>, durahash::process_medium>( \
+      durahash::opening&&, std::unique_ptr<durahash::process_medium>);              \
+  how durahash::result<durahash::opened>                                            \
+  durahash::bind<engine<durahash::pmem_medium, kind>, durahash::pmem_medium>(       \
+      durahash::opening&&, std::unique_ptr<durahash::pmem_medium>);                 \
+  how durahash::result<std::unique_ptr<durahash::inspected_table>>                  \
+  durahash::look<engine<durahash::process_medium, kind>, durahash::process_medium>( \
+      durahash::opening&&, std::unique_ptr<durahash::process_medium>)

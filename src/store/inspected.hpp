@@ -1,41 +1,43 @@
-// An engine on a pool that is only looked at, behind a virtual line of its own: on one medium, and
-// apart from what tables call. Only bind.hpp includes this.
+// A pool that is only looked at, behind a virtual line of its own, apart from what tables call: an
+// adapter that nobody writes to. Only bind.hpp includes this.
 #pragma once
 
 #include <cstring>
 #include <memory>
-#include <string>
 #include <string_view>
 #include <utility>
 
-#include "engine/concept.hpp"
-#include "persist/pool.hpp"
 #include "store/inspected_table.hpp"
-#include "store/key_length.hpp"
-#include "store/opening.hpp"
+#include "store/pool_adapter.hpp"
 
 namespace durahash {
 
-template <class E, medium M>
+template <class Adapter>
 class inspected_on final : public inspected_table {
- public:
-  explicit inspected_on(std::unique_ptr<pool<M>> p) : pool_(std::move(p)), engine_(*pool_) {}
-  error open(const std::string& path) { return engine_.open(path, nullptr); }
+  using kind = typename Adapter::engine_type::kind;
 
-  void each_part(part_visitor& v) override { engine_.each_part(v); }
+ public:
+  explicit inspected_on(std::unique_ptr<Adapter> table) : table_(std::move(table)) {}
+
+  void each_part(part_visitor& v) override { table_->engine().each_part(v); }
   bool takes_key(std::string_view key) override {
-    return durahash::takes_key(engine_, pool_->block(), key);
+    return durahash::takes_key(table_->engine(), table_->storage().block(), key);
   }
   void each_candidate(std::string_view key, part_visitor& v) override {
-    engine_.each_candidate(key_of(key), v);
+    table_->engine().each_candidate(key_of(key), v);
   }
   bool holds(std::string_view key) override {
-    return engine_.get(key_of(key), [](auto) {}) == status::ok;
+    if constexpr (kind::in_slot) {
+      std::uint64_t value;
+      return table_->get(key_of(key), value) == status::ok;
+    } else {
+      return table_->get(key, [](std::string_view) {}) == status::ok;
+    }
   }
 
  private:
-  static typename E::kind::key_type key_of(std::string_view key) {
-    if constexpr (E::kind::in_slot) {
+  static typename kind::key_type key_of(std::string_view key) {
+    if constexpr (kind::in_slot) {
       std::uint64_t word;
       std::memcpy(&word, key.data(), sizeof word);
       return word;
@@ -44,8 +46,7 @@ class inspected_on final : public inspected_table {
     }
   }
 
-  std::unique_ptr<pool<M>> pool_;
-  E engine_;
+  std::unique_ptr<Adapter> table_;
 };
 
 }  // namespace durahash

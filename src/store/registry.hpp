@@ -16,14 +16,14 @@
 namespace durahash {
 
 class emulated_medium;
-using bind_emulated = result<opened> (*)(opening, std::unique_ptr<emulated_medium>);
+using bind_emulated = result<opened> (*)(opening&&, std::unique_ptr<emulated_medium>);
 
 struct engine_entry {
   engine_kind kind{};
   result<engine_plan> (*plan)(const options&);  // the settings are the same on all media
-  result<opened> (*on_process)(opening, std::unique_ptr<process_medium>);
-  result<opened> (*on_pmem)(opening, std::unique_ptr<pmem_medium>);
-  result<std::unique_ptr<inspected_table>> (*look)(opening, std::unique_ptr<process_medium>);
+  result<opened> (*on_process)(opening&&, std::unique_ptr<process_medium>);
+  result<opened> (*on_pmem)(opening&&, std::unique_ptr<pmem_medium>);
+  result<std::unique_ptr<inspected_table>> (*look)(opening&&, std::unique_ptr<process_medium>);
   // null: pools of it are not read beside a writer
   result<opened> (*beside)(beside_opening) = nullptr;
   bind_emulated on_emulated = nullptr;  // of programs that use it (durahash/emulated.hpp)
