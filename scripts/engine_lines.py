@@ -22,8 +22,8 @@ JOBS = {
     "reads": "find answer frame/live_record",
     "copies of buckets in DRAM": "copies bucket_cache bucket_choice",
     "writes, groups of writes":
-        "write group stage operation claims tell frame/frame frame/decision",
-    "iteration": "iteration stretch frame/iteration frame/rests frame/hash_order",
+        "write group stage operation claims tell frame/frame frame/group frame/decision",
+    "iteration": "iteration stretch frame/iteration frame/rests frame/hash_order frame/instances",
     "growth, shrinking, compaction":
         "grow rebuild arrays build merge rewrite survey compact directory segment_writer move "
         "drain shrink balance prepared_level resize growth_need coming_level frame/compaction "
@@ -31,7 +31,7 @@ JOBS = {
     "settings, opening, recovery, count, close":
         "open recover tree count sweep settings frame/lifecycle frame/refusals",
     "salvage": "salvage frame/salvage",
-    "check, figures": "check violations frame/reached",
+    "check, figures": "check violations figures frame/reached",
     "what lies where (`inspect`)": "describe structure",
     "readers beside a writer": "beside",
     "lending to a GPU": "lease leased",

@@ -22,6 +22,7 @@
 #include <span>
 
 #include "engine/frame/decision.hpp"
+#include "engine/frame/group.hpp"
 #include "engine/frame/lifecycle.hpp"
 #include "engine/frame/live_record.hpp"
 #include "engine/frame/rests.hpp"
@@ -30,9 +31,6 @@ namespace durahash {
 
 /// What became of a write before its commit.
 enum class staged : std::uint8_t { nothing_to_do, ready, no_room, look_further };
-
-/// Operations whose cache misses and fences are shared.
-inline constexpr std::size_t group_size = 64;
 
 /// Engines may offer a short way, for the kinds of records for which home_type is not void:
 ///   home_type                   what of a unit the key's first buckets need
@@ -51,50 +49,6 @@ concept has_short_way = requires {
 
 /// Searches of a batch whose lines are asked for before the first of them is answered.
 inline constexpr std::size_t looks_ahead = 32;
-
-/// What a change takes the place of: a record in the heap, which is retired when the change is
-/// durable. Words have none.
-template <class Kind>
-struct replaced_record {};
-template <class Kind>
-  requires(!Kind::in_slot)
-struct replaced_record<Kind> {
-  std::uint64_t replaced_offset = 0, replaced_bytes = 0;
-};
-
-/// Room for what is worked out of keys: none is made before it is assigned.
-template <class T, std::size_t Most>
-union room_for {
-  static_assert(std::is_trivially_destructible_v<T>);
-  T each[Most];
-  room_for() noexcept {}
-};
-
-/// Writes that share locks and fences: of each what was staged, until all are committed.
-template <class Change, std::size_t Locks = group_size>
-struct fenced_group {
-  held_locks<Locks> locks;
-  union {
-    Change changes[group_size];  // those in front of `behind` are
-  };
-  Change* behind = changes;
-  bool any_apart = false;  // the payload of one
-  flushed started;         // the write-back of what the commit words come after
-
-  fenced_group() noexcept {}
-  std::span<Change> all() noexcept { return {changes, behind}; }
-  std::span<const Change> all() const noexcept { return {changes, behind}; }
-  void keep(const Change& staged) noexcept {
-    any_apart |= staged.apart;
-    *behind++ = staged;
-  }
-  /// A new one where the next one goes, for who stages it there; kept from `keep_next` on.
-  Change& next() noexcept { return *std::construct_at(behind); }
-  void keep_next() noexcept {
-    any_apart |= behind->apart;
-    ++behind;
-  }
-};
 
 /// Records as iteration read them, where a slot has all that is visited. MayRepeat: see
 /// visit_stretch.
