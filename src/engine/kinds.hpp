@@ -30,8 +30,7 @@ struct byte_records {
   static constexpr bool in_slot = false;
   static constexpr bool fixed_key = false;
 
-  // what calls it most is large, and the compiler would make a call of it there
-  [[gnu::always_inline]] static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept {
+  static std::uint64_t hash(key_type key, const hash_seeds& seeds) noexcept {
     return bytes_hash(key, seeds);
   }
   static std::uint64_t key_word(key_type, std::uint64_t hash) noexcept { return hash; }
@@ -40,5 +39,13 @@ struct byte_records {
 struct fixed_records : byte_records {
   static constexpr bool fixed_key = true;
 };
+
+/// Kind::hash, inlined also where the compiler would make a call of it.
+template <class Kind>
+[[gnu::always_inline]] inline std::uint64_t hash_inlined(typename Kind::key_type key,
+                                                         const hash_seeds& seeds) noexcept {
+  if constexpr (Kind::in_slot) return word_hash(key, seeds);
+  else return bytes_hash(key, seeds);
+}
 
 }  // namespace durahash

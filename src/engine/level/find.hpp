@@ -12,10 +12,10 @@
 namespace durahash::level {
 
 template <medium M, class Kind>
-[[gnu::always_inline]] inline auto table<M, Kind>::look_up(key_type key, const levels_view& v,
+[[gnu::always_inline]] inline auto table<M, Kind>::look_up(key_type key, std::uint64_t hash,
+                                                           const levels_view& v,
                                                            const level_view& in) const noexcept
     -> target_type {
-  std::uint64_t hash = Kind::hash(key, seeds_);
   std::uint64_t m = mixed(hash);
   target_type t;  // word by word: so that all of it stays in registers
   t.place[0] = hash, t.place[1] = second_maps_.of(m)(hash);
@@ -34,7 +34,7 @@ template <class Read>
   // keeps records and levels from reuse; u64 tables have none
   [[maybe_unused]] const read_guard guard = reading();
   const levels_view& v = levels_.now();
-  const target_type t = look_up(key, v, v.searched[0]);
+  const target_type t = look_up(key, hash_inlined<Kind>(key, seeds_), v, v.searched[0]);
   answering<Read> say(*this, t, key, read);
   if (!v.is_pair) [[unlikely]]
     return say.search();
@@ -103,7 +103,8 @@ template <medium M, class Kind>
                                                            look_type* looks) const noexcept {
   const levels_view& v = levels_.now();
   for (std::size_t i = 0; i < keys.size(); ++i) {
-    static_cast<target_type&>(looks[i]) = look_up(keys[i], v, v.searched[0]);
+    static_cast<target_type&>(looks[i]) =
+        look_up(keys[i], Kind::hash(keys[i], seeds_), v, v.searched[0]);
     for (bucket b : looks[i].at) __builtin_prefetch(b.state);
   }
   for (look_type& l : std::span(looks, keys.size()))

@@ -113,7 +113,8 @@ class table : public engine_frame<M, Kind, table<M, Kind>> {
   using stretch = level::stretch;
 
   // find.hpp
-  target_type look_up(key_type key, const levels_view& v, const level_view& in) const noexcept;
+  target_type look_up(key_type key, std::uint64_t hash, const levels_view& v,
+                      const level_view& in) const noexcept;
   template <class Read>
   status answer(const look_type& l, key_type key, Read read);
   void look_at(std::span<const key_type> keys, look_type* looks) const noexcept;

@@ -27,7 +27,7 @@ template <medium M, class Kind>
 [[gnu::always_inline]] inline auto table<M, Kind>::target_of(key_type key) const noexcept
     -> target_type {
   const levels_view& v = levels_.now();
-  const target_type t = look_up(key, v, v.at[0]);
+  const target_type t = look_up(key, hash_inlined<Kind>(key, seeds_), v, v.at[0]);
   for (bucket b : t.at) prefetch_for_write(b.state);
   return t;
 }
