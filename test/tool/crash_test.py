@@ -107,6 +107,15 @@ class Witnesses(ToolTest):
                 for line in told["elision_matrix"]:
                     self.assertTrue(line["caught"] or line["argument"], line)
 
+    def test_every_planted_bug_is_caught_at_a_seed_that_no_witness_was_found_with(self):
+        answer = run("crash", "--engine", "all", "--mutants", "--witnesses", "--quick", "--seed", "90210", "--json", "-")
+        for told in json.loads(answer.out):
+            with self.subTest(engine=told["engine"]):
+                stale = [line["planted"] for line in told["mutation_matrix"] if not line["caught"]]
+                self.assertEqual(stale, [], "their witnesses do not show them any more")
+                self.assertGreater(told["mutants"]["planted"], 10)
+        self.assertEqual(answer.code, 0, answer)
+
 
 class Started(ToolTest):
     def test_a_tool_without_its_explorer_says_how_to_build_it(self):
