@@ -32,7 +32,7 @@ class CheckNames(unittest.TestCase):
         self.assertRegex(told, r"src/engine/turbo/write\.hpp:\d+: this flush_in_line has no name")
 
     def test_a_name_that_is_given_twice(self):
-        code, told = self.answer("src/engine/turbo/write.hpp", '"turbo.write.done"', '"turbo.write.payload"')
+        code, told = self.answer("src/engine/turbo/table.hpp", '"turbo.write.done"', '"turbo.write.payload"')
         self.assertEqual(code, 1)
         self.assertRegex(told, "(?m)^the fence of turbo.write.payload stands at .*, src/")
 
