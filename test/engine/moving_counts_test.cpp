@@ -33,5 +33,17 @@ TEST(MovingCounts, ASumEndsHoweverOftenItIsDisturbed) {
   EXPECT_EQ(sums, tries + 1);
 }
 
+/// What a damaged root says of its records is a number like any other: no sum overflows.
+TEST(RecordsOf, ASumBeginsWithAnyNumberAndIsNeverNegative) {
+  struct stripe {
+    std::atomic<std::int32_t> records;
+  };
+  const stripe stripes[] = {{-1}, {5}, {-6}};
+  const std::uint64_t most_negative = std::uint64_t{1} << 63;
+  EXPECT_EQ(records_of(most_negative, stripes, 3), most_negative - 2);
+  EXPECT_EQ(records_of(~std::uint64_t{0}, stripes, 2), 3u);
+  EXPECT_EQ(records_of(1, stripes, 3), 0u);
+}
+
 }  // namespace
 }  // namespace durahash

@@ -28,17 +28,22 @@ constexpr unsigned unit_bits(unsigned most) noexcept {
 template <medium M>
 inline constexpr unsigned stripe_bits_on = unit_bits<M>(max_stripe_bits);
 
+/// A sum of what came and went.
+inline std::uint64_t none_if_negative(std::uint64_t sum) noexcept {
+  return static_cast<std::int64_t>(sum) < 0 ? 0 : sum;
+}
+
 /// How many records there are. `stripes[s].records` is what came and went since there were
 /// `at_first`. Cost: a line for four stripes at most, 3 us where all are used.
 template <class States>
 std::uint64_t records_of(std::uint64_t at_first, const States& stripes, stripe_index count) {
-  auto records = [&](stripe_index s) {
-    return std::int64_t{stripes[s].records.load(std::memory_order_relaxed)};
+  auto records = [&](stripe_index s) {  // added modulo 2^64: a damaged pool may begin with any sum
+    return static_cast<std::uint64_t>(stripes[s].records.load(std::memory_order_relaxed));
   };
-  std::int64_t even = static_cast<std::int64_t>(at_first), odd = 0;  // neither waits for the other
+  std::uint64_t even = at_first, odd = 0;  // neither waits for the other
   for (stripe_index s = 0; s + 1 < count; s += 2) even += records(s), odd += records(s + 1);
   if (count % 2 != 0) even += records(count - 1);
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(even + odd, 0));
+  return none_if_negative(even + odd);
 }
 
 /// Counts by stripe that move from one to another one, beside those who add them up. Who moves them

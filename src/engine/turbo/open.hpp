@@ -138,10 +138,12 @@ void table<M, Kind>::count_shard(shard_index s) {
 template <medium M, class Kind>
 std::uint64_t table<M, Kind>::size() {
   await_count();
-  std::int64_t sum = static_cast<std::int64_t>(records_at_open_);
+  std::uint64_t sum = records_at_open_;
   // what was counted of a shard before it was split stays with it
-  shards_.each([&](shard_index s) { sum += shards_[s].records.load(std::memory_order_relaxed); });
-  return static_cast<std::uint64_t>(std::max<std::int64_t>(sum, 0));
+  shards_.each([&](shard_index s) {
+    sum += static_cast<std::uint64_t>(shards_[s].records.load(std::memory_order_relaxed));
+  });
+  return none_if_negative(sum);
 }
 
 }  // namespace durahash::turbo
