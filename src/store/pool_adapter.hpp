@@ -120,11 +120,6 @@ class pool_adapter : public Interface {
         return answer;
     }
   }
-  /// A write by a decider that is made for the call. The ways of all of these are compiled once.
-  [[gnu::noinline]] status change_by(typename E::kind::key_type key,
-                                     any_decider<typename E::kind::value_type> decide) {
-    return change([&] { return engine_.write(key, decide); });
-  }
   /// The same for a batch of puts, of which `run` does one: of all waits in it one may be in vain.
   /// What the same key was given later in the batch stays, as if it were put behind the earlier.
   template <class Key, class Operation>
@@ -149,7 +144,7 @@ class pool_adapter : public Interface {
 template <class E, medium M>
 class word_adapter final : public pool_adapter<E, M, detail::word_table> {
   using base = pool_adapter<E, M, detail::word_table>;
-  using base::engine_, base::writable, base::change, base::change_by, base::change_rest;
+  using base::engine_, base::writable, base::change, base::change_rest;
 
  public:
   using base::base;
@@ -169,7 +164,7 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
     });
   }
   status take(word key, detail::value_taker<word> read) override {
-    return change_by(key, decide_take<word>(read));
+    return change([&] { return engine_.write(key, decide_take<word>(read)); });
   }
   status compare_and_set(word key, word expected, word desired) override {
     return change([&]() __attribute__((always_inline)) {
@@ -185,7 +180,7 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
     });
   }
   status update_with(word key, detail::value_change<word> make) override {
-    return change_by(key, decide_change<word>(make));
+    return change([&] { return engine_.write(key, decide_change<word>(make)); });
   }
   void get_many(std::span<const word> keys, word* values, status* answers) override {
     engine_.get_many(
@@ -210,8 +205,7 @@ class word_adapter final : public pool_adapter<E, M, detail::word_table> {
 template <class E, medium M>
 class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
   using base = pool_adapter<E, M, detail::bytes_table>;
-  using base::engine_, base::writable, base::pool_, base::change, base::change_by,
-      base::change_rest;
+  using base::engine_, base::writable, base::pool_, base::change, base::change_rest;
 
  public:
   using base::base;
@@ -235,23 +229,27 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
   }
   status take(bytes key, detail::value_taker<bytes> read) override {
     if (writable() && !takes_key(key)) return status::invalid_argument;
-    return change_by(key, decide_take<bytes>(read));
+    return change([&] { return engine_.write(key, decide_take<bytes>(read)); });
   }
   status compare_and_set(bytes key, bytes expected, bytes desired) override {
     if (writable() && (!takes_key(key) || !takes_value(expected) || !takes_value(desired)))
       return status::invalid_argument;
-    return change_by(key, decide_exchange(expected, desired));
+    return change([&]() __attribute__((always_inline)) {
+      return engine_.write(key, decide_exchange(expected, desired));
+    });
   }
   status fetch_add(bytes key, std::uint64_t delta, std::uint64_t& previous) override {
     if (writable() && !takes_key(key)) return status::invalid_argument;
     std::uint64_t sum = 0;
-    return change_by(key, [&](const std::optional<bytes>& present) {
-      if (present && present->size() != sizeof previous)
-        return decision<bytes>::keep(status::invalid_argument);
-      previous = 0;
-      if (present) std::memcpy(&previous, present->data(), sizeof previous);
-      sum = previous + delta;
-      return decision<bytes>::set({reinterpret_cast<const char*>(&sum), sizeof sum});
+    return change([&] {
+      return engine_.write(key, [&](const std::optional<bytes>& present) {
+        if (present && present->size() != sizeof previous)
+          return decision<bytes>::keep(status::invalid_argument);
+        previous = 0;
+        if (present) std::memcpy(&previous, present->data(), sizeof previous);
+        sum = previous + delta;
+        return decision<bytes>::set({reinterpret_cast<const char*>(&sum), sizeof sum});
+      });
     });
   }
   status update_with(bytes key, detail::value_change<bytes> make) override {
@@ -260,7 +258,7 @@ class byte_adapter final : public pool_adapter<E, M, detail::bytes_table> {
       const status made = make(present, next);
       return made == status::ok && !takes_value(next) ? status::invalid_argument : made;
     };
-    return change_by(key, decide_change<bytes>(make_it_fit));
+    return change([&] { return engine_.write(key, decide_change<bytes>(make_it_fit)); });
   }
   void get_many(std::span<const bytes> keys, detail::bytes_table::indexed_reader read,
                 status* answers) override {
